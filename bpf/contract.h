@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The only types both sides share: what the kernel programs write and the exporter reads, and
+ * the other way round. Fixed width, no pointers, sizes asserted: a change here is a change of
+ * the contract, and both sides are rebuilt together.
+ *
+ * How the pieces meet. A link's cookie is a probe id: an index into the map `probes`, whose
+ * records say where the probe's calls are counted (slot), with which bucket edges (bounds) and
+ * whether at all (flags). A slot holds one series' counters and histogram cells for one shard of
+ * the CPUs. Slots live in chunks of 64 (map `chunks`, an array of mmapable arrays), so that a
+ * reload can add series without touching those that count. Calls that were entered and not left
+ * are frames on a per-thread stack in task storage (map `threads`).
+ */
+#ifndef UP_CONTRACT_H
+#define UP_CONTRACT_H
+
+#include <linux/types.h>
+
+/* ---- counters and histograms --------------------------------------------------------------- */
+
+/* Why an entered call will never be observed (metric uprobe_function_abandoned_calls_total). */
+enum up_abandoned {
+	UP_ABANDONED_UNWOUND,     /* longjmp or exception: the frame was left without a return */
+	UP_ABANDONED_THREAD_EXIT, /* the thread ended inside the call */
+	UP_ABANDONED_EXEC,        /* the process image was replaced inside the call */
+	UP_ABANDONED_DEPTH,       /* more pending returns than the kernel keeps for a thread */
+	UP_ABANDONED_DETACHED,    /* the probe was removed while the call was open */
+	UP_ABANDONED_REASONS,
+	UP_ABANDONED_ROOM = 8, /* words kept in a slot */
+};
+
+/* Why a call's measurement was lost (metric uprobe_exporter_events_lost_total). */
+enum up_lost {
+	UP_LOST_IN_FLIGHT_FULL, /* no memory for the thread's in-flight frames */
+	UP_LOST_CLOCK,          /* the clock went backwards between entry and exit */
+	UP_LOST_REASONS,
+	UP_LOST_ROOM = 4,
+};
+
+#define UP_SLOT_CELLS 368 /* cells in one slot; a layout with more continues in the next slot */
+#define UP_SLOT_SPARE 2
+
+/*
+ * One series, one shard. The sum is added after the cell and read before the cells, so it may
+ * lag behind the count but never leads; `entries` is added first and read last, so that
+ * entries >= observed + abandoned + lost holds in every reading.
+ */
+struct up_slot {
+	__u64 sum_ns;
+	__u64 entries;
+	__u64 abandoned[UP_ABANDONED_ROOM];
+	__u64 lost[UP_LOST_ROOM];
+	__u64 spare[UP_SLOT_SPARE];
+	__u64 cells[UP_SLOT_CELLS];
+};
+_Static_assert(sizeof(struct up_slot) == 3072, "a slot is 3 KiB");
+
+#define UP_CHUNK_SLOTS 64 /* slots (times shards) in one inner map of `chunks` */
+#define UP_MAX_SHARDS 256 /* ceiling of limits.shards */
+
+/*
+ * A bounds table: the ascending upper edges, in nanoseconds and inclusive, of the cells of a
+ * series. Cell i counts values v with edge[i-1] < v <= edge[i]; cell n_edges is the overflow.
+ * `start` narrows the search: for values that share their leading bit and the three bits after
+ * it (a "stride"), the cell lies between start[stride] and start[stride + 1], both included.
+ */
+#define UP_MAX_BOUNDS 255   /* classic bucket bounds of one function */
+#define UP_MAX_EDGES 640    /* native edges + UP_MAX_BOUNDS, rounded up */
+#define UP_STRIDES 352      /* 44 octaves (1 ns .. 2^44 ns) of 8 */
+#define UP_BOUNDS_TABLES 128 /* distinct bounds lists in force at once */
+
+struct up_bounds {
+	__u32 n_edges;
+	__u32 slots; /* slots a series with these bounds takes: 1 or 2 */
+	__u64 edge[UP_MAX_EDGES];
+	__u16 start[UP_STRIDES + 8]; /* [UP_STRIDES] closes the last stride; the rest is padding */
+};
+_Static_assert(sizeof(struct up_bounds) == 8 + 8 * UP_MAX_EDGES + 2 * (UP_STRIDES + 8),
+	       "no padding in up_bounds");
+_Static_assert(UP_MAX_EDGES + 1 <= 2 * UP_SLOT_CELLS, "a layout fits two slots");
+
+/* ---- probes ---------------------------------------------------------------------------------- */
+
+enum up_probe_flags {
+	UP_PROBE_ENABLED = 1 << 0,    /* count; otherwise the hit is ignored */
+	UP_PROBE_COUNT_ONLY = 1 << 1, /* `exit: none`: entries only, no frame is kept */
+};
+
+/* What a hit of one probe means; written by the exporter, read on every hit. */
+struct up_probe {
+	__u32 slot;       /* first slot of the series */
+	__u32 bounds;     /* index into the map `bounds` */
+	__u32 flags;      /* enum up_probe_flags */
+	__u32 generation; /* changes when the id is given to another probe: stale frames are told */
+	__u32 tgid;       /* count only this process (initial pid namespace); 0: every process */
+	__s32 sp_adjust;  /* return sites: bytes to add to sp to get the entry's sp */
+	__u32 entry;      /* return sites: probe id of the function's entry */
+	__u32 condition;  /* return sites: how to tell from the flags that the exit is taken */
+};
+_Static_assert(sizeof(struct up_probe) == 32, "eight words");
+
+/* ---- calls in flight --------------------------------------------------------------------------- */
+
+/* The kernel keeps at most this many pending returns a thread (MAX_URETPROBE_DEPTH). */
+#define UP_MAX_DEPTH 64
+
+struct up_frame {
+	__u64 sp;       /* user stack pointer at the function's entry */
+	__u64 start_ns; /* CLOCK_MONOTONIC at entry */
+	__u32 probe;
+	__u32 generation;
+};
+
+struct up_thread {
+	__u32 depth;
+	__u32 spare;
+	struct up_frame frames[UP_MAX_DEPTH];
+};
+_Static_assert(sizeof(struct up_thread) == 8 + 24 * UP_MAX_DEPTH, "no padding in up_thread");
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * The attacher: everything of this program that touches the kernel, behind one opaque object
+ * whose verbs tell its life:
+ *
+ *     attach_open → attach_plan (again for each retry) → attach_read … → attach_close
+ *
+ * Not thread-safe: the caller serialises all calls, but attach_read may run in any thread.
+ */
+#ifndef KERNEL_ATTACH_H
+#define KERNEL_ATTACH_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "model/plan.h"
+#include "model/reading.h"
+#include "model/spec.h"
+
+/* Which kernel mechanism pairs a call's entry and exit; see ARCHITECTURE.md. */
+enum tier { TIER_AUTO, TIER_SESSION, TIER_MULTI, TIER_PERF };
+
+/* "auto", "session", "multi", "perf". */
+const char *tier_name(enum tier tier);
+/* -EINVAL for an unknown name. */
+int tier_parse(const char *name, enum tier *tier);
+
+struct attach_options {
+	enum tier tier;	  /* TIER_AUTO: the best that works */
+	bool perf_force;  /* allow more than ATTACH_PERF_LIMIT functions in the perf tier */
+	struct spec_limits limits;
+};
+
+/* Functions the perf tier takes unless forced: detaching costs about a quarter second each. */
+#define ATTACH_PERF_LIMIT 100
+
+struct attach;
+
+/*
+ * Find the best tier by trying it on our own binary, load its programs, create the maps. Raises
+ * RLIMIT_NOFILE and RLIMIT_MEMLOCK as far as allowed. On failure `err` names what is missing
+ * (capability, sysctl, kernel feature) and what to do.
+ */
+int attach_open(const struct attach_options *options, struct attach **attach, struct err *err);
+
+/* The tier in use; never TIER_AUTO. */
+enum tier attach_tier(const struct attach *attach);
+/* Bytes of map memory in use, and what it will be when all series are in use. */
+uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most);
+
+struct attach_result {
+	bool attached;
+	enum reason reason; /* why not; REASON_NONE when attached */
+	char detail[256];   /* for people; "" when attached */
+	int series;	    /* for attach_read; -1 while there is none */
+};
+
+/*
+ * Attach every probe of `plan` whose reason is REASON_NONE and fill results[plan->n_probes].
+ * Offsets are grouped into one link per file, direction and process; refused ones are found by
+ * bisecting and the rest is kept. Probes `shared_with` another get that one's series. A probe
+ * that keeps its series from an earlier try passes it in results[i].series (else -1).
+ */
+void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results);
+
+/* The process of pid-filtered links has ended: close its links. Its series stay readable. */
+void attach_drop_process(struct attach *attach, pid_t pid);
+
+/* Sum one series over its shards. Takes no system call. */
+void attach_read(const struct attach *attach, int series, struct reading *reading);
+
+/* Close every link (return links last), then the maps. NULL is fine. */
+void attach_close(struct attach *attach);
+
+#endif

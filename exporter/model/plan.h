@@ -1,0 +1,68 @@
+/*
+ * The plan: a spec after resolution against the files of this machine. One plan_probe for every
+ * configured function, in the spec's order, whether it can be attached or not. A plan borrows
+ * from its spec, which must outlive it.
+ */
+#ifndef MODEL_PLAN_H
+#define MODEL_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "model/spec.h"
+
+/* How the end of a call will be seen, once `auto` is decided. */
+enum exit_strategy { STRATEGY_NONE, STRATEGY_URETPROBE, STRATEGY_RETURN_SITES };
+
+/* A file that probes go into, opened once: path and descriptor mean the same inode. */
+struct plan_file {
+	const char *path;     /* canonical, for people */
+	int fd;		      /* O_RDONLY, owned by the plan */
+	dev_t dev;
+	ino_t ino;
+	const char *build_id; /* lower-case hex, "" when the file has none */
+	uint64_t exec_offset, exec_size; /* file part covering all executable PT_LOADs */
+	/* What a probe without process filter touches; 0 when not counted. */
+	uint32_t mapping_processes, mapping_programs;
+};
+
+struct plan_probe {
+	const struct spec_target *target;
+	const struct spec_function *function;
+
+	enum reason reason; /* REASON_NONE: can be attached; else why not */
+	const char *detail; /* for people: why not and the way out, or why this strategy; "" if none */
+	const char *warning; /* something to tell though it can be attached; NULL if none */
+
+	/* The rest is meaningful only as far as resolution came. */
+	const struct plan_file *file; /* NULL while the file is not found */
+	const char *symbol;	      /* the symbol's full name in the file, with version */
+	uint64_t symbol_offset;	      /* file offset of the symbol */
+	uint64_t entry_offset;	      /* file offset of the entry probe */
+	uint64_t size;		      /* bytes; 0 when the symbol has none */
+	enum exit_strategy strategy;
+	/* An earlier probe of this plan with the same file, site, filter and settings, whose
+	 * measurement this one shows as well; NULL when it is attached by itself. */
+	const struct plan_probe *shared_with;
+};
+
+struct plan {
+	struct arena arena;
+	const struct spec *spec;
+	struct plan_file *files; /* n_files, in arena */
+	size_t n_files;
+	struct plan_probe *probes;
+	size_t n_probes;
+};
+
+/* Release a plan and close its files; NULL is fine. */
+void plan_free(struct plan *plan);
+
+/* "none", "uretprobe", "return-sites". */
+const char *exit_strategy_name(enum exit_strategy strategy);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * A reading: one series' counters and cells, summed over the shards, as kernel/maps.c takes them
+ * and collect/ turns them into metrics. All values only ever grow.
+ */
+#ifndef MODEL_READING_H
+#define MODEL_READING_H
+
+#include <stdint.h>
+
+#include "bpf/contract.h"
+
+struct reading {
+	uint64_t sum_ns;
+	uint64_t entries;
+	uint64_t abandoned[UP_ABANDONED_REASONS];
+	uint64_t lost[UP_LOST_REASONS];
+	uint64_t cells[UP_MAX_EDGES + 1]; /* as struct up_bounds has the edges; n_edges + 1 in use */
+};
+
+#endif

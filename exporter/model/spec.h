@@ -1,0 +1,76 @@
+/*
+ * The spec: a config file after validation. Everything downstream reads it and nothing changes
+ * it. Strings and arrays live in the spec's arena.
+ */
+#ifndef MODEL_SPEC_H
+#define MODEL_SPEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+
+/* `exit:` — how the end of a call is seen. */
+enum exit_mode { EXIT_AUTO, EXIT_URETPROBE, EXIT_RETURN_SITES, EXIT_NONE };
+
+/* `host_cost:` — whether a target may cost every process of the machine. */
+enum host_cost { HOST_COST_REFUSE, HOST_COST_ALLOW };
+
+/* Upper bounds of the classic buckets, ascending, distinct, > 0, in nanoseconds; `+Inf` is implied. */
+struct buckets {
+	const uint64_t *bound_ns;
+	size_t n;
+};
+
+struct spec_label {
+	const char *name, *value;
+};
+
+struct spec_function {
+	const char *symbol; /* as written: plain, mangled, or name@VERSION */
+	const char *label;  /* value of the label `function`: `name:` where given, else the symbol */
+	enum exit_mode exit;
+	struct buckets buckets;
+	const struct spec_label *labels; /* constant labels, in the order of their names */
+	size_t n_labels;
+	int line; /* where the config names it */
+};
+
+struct spec_target {
+	const char *name;
+	const char *binary; /* absolute path as written */
+	pid_t pid;	    /* `process: {pid: N}`, as the exporter sees it; 0: every process */
+	enum host_cost host_cost;
+	const struct spec_function *functions;
+	size_t n_functions;
+	int line;
+};
+
+struct spec_limits {
+	uint32_t series;    /* slots for series */
+	uint32_t in_flight; /* open calls followed by return-sites probes */
+	uint32_t shards;    /* at most this many copies of a series, spread over the CPUs */
+	uint32_t host_programs; /* more distinct programs than this mapping a file is `host_cost` */
+};
+
+#define SPEC_DEFAULT_SERIES 1024
+#define SPEC_DEFAULT_IN_FLIGHT 65536
+#define SPEC_DEFAULT_SHARDS 16
+#define SPEC_DEFAULT_HOST_PROGRAMS 8
+
+struct spec {
+	struct arena arena;
+	const char *file; /* path of the config */
+	struct spec_limits limits;
+	const struct spec_target *targets;
+	size_t n_targets;
+};
+
+/* Release a spec made by config_load; NULL is fine. */
+void spec_free(struct spec *spec);
+
+/* "auto", "uretprobe", "return-sites", "none". */
+const char *exit_mode_name(enum exit_mode mode);
+
+#endif
