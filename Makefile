@@ -112,6 +112,89 @@ unit: $(UNIT_BINS)
 $(BUILD)/fuzz/%_fuzz: $(BUILD)/fuzz/tests/fuzz/%_fuzz.o $(fuzz_LIB)
 	$(call say,LD,$@)$(CLANG) $(CFLAGS_fuzz) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm -lpthread -o $@
 
+# ---- victims: programs with known calls, for the tests and the demo ------------------------------
+# tests/victims/NAME.c → build/victims/NAME, and the same as NAME.nopie, NAME.static, … for the
+# files that a linker can make; genlib.sh writes the libraries.
+VICTIM_FLAGS := -std=gnu17 -O2 -g -Wall -Wextra -pthread
+VICTIM_FLAGS_nopie     := -no-pie
+VICTIM_FLAGS_static    := -static
+VICTIM_FLAGS_staticpie := -static-pie
+VICTIM_FLAGS_endbr     := -fcf-protection=full
+VICTIM_SRCS := $(wildcard tests/victims/*.c)
+VICTIMS := $(VICTIM_SRCS:tests/victims/%.c=$(BUILD)/victims/%) \
+           $(addprefix $(BUILD)/victims/threads.,nopie static staticpie endbr) \
+           $(addprefix $(BUILD)/victims/libmany,1000.so 10000.so bad.so)
+
+.PHONY: victims
+victims: $(VICTIMS)
+
+define victim
+$(BUILD)/victims/%$(if $(1),.$(1)): tests/victims/%.c tests/victims/victim.h
+	@mkdir -p $$(@D)
+	$$(call say,VICTIM,$$@)$(CC) $(VICTIM_FLAGS) $(VICTIM_FLAGS_$(1)) $$< -ldl -o $$@
+endef
+$(foreach v,nopie static staticpie endbr,$(eval $(call victim,$(v))))
+$(eval $(call victim,))
+
+LIBMANY_1000.so  := 1000
+LIBMANY_10000.so := 10000
+LIBMANY_bad.so   := 1000 500
+$(BUILD)/victims/libmany%: tests/victims/genlib.sh
+	@mkdir -p $(@D)
+	$(call say,VICTIM,$@)tests/victims/genlib.sh $(LIBMANY_$*) | $(CC) -O1 -w -shared -fPIC -x c - -o $@
+
+# ---- tests ---------------------------------------------------------------------------------------
+# What `make test` runs must all be built before; a second make does that, once the packages that
+# the first one installed are there.
+JOBS      ?= $(shell nproc)
+FUZZ_BINS := $(FUZZ_SRCS:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZ_SECONDS ?= 60
+PYTHON    := /usr/bin/python3
+SUITES    ?= unit fuzz check bpf e2e
+
+.PHONY: test test-build check fuzz
+test:
+	$(Q)deploy/deps.sh test
+	$(Q)$(MAKE) -j$(JOBS) test-build
+	$(Q)$(PYTHON) tests/run.py --build $(BUILD) $(SUITES)
+
+test-build: $(BUILD)/uprobe_exporter $(BUILD)/gcc-asan/uprobe_exporter $(UNIT_BINS) $(FUZZ_BINS) victims
+
+check:
+	$(Q)$(PYTHON) tests/run.py --build $(BUILD) check
+
+fuzz: $(FUZZ_BINS)
+	$(Q)$(PYTHON) tests/run.py --build $(BUILD) --fuzz-seconds $(FUZZ_SECONDS) fuzz
+
+# ---- set-up, demo, install -------------------------------------------------------------------------
+.PHONY: deps run install help
+deps:
+	$(Q)deploy/deps.sh test
+
+run:
+	$(Q)deploy/deps.sh build
+	$(Q)$(MAKE) -j$(JOBS) $(BUILD)/uprobe_exporter $(BUILD)/victims/demo
+	$(Q)deploy/demo.sh $(BUILD)
+
+install: all
+	install -D -m 755 $(BUILD)/uprobe_exporter $(DESTDIR)$(PREFIX)/bin/uprobe_exporter
+	install -d $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter
+	install -m 644 $(wildcard README.md ARCHITECTURE.md CHANGELOG.md docs/*.md config/*.yaml) \
+	        $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter/
+
+help:
+	@printf '%s\n' \
+	  'make              build the exporter: $(BUILD)/uprobe_exporter (V=1 shows the commands)' \
+	  'make deps         install the Debian packages for building and testing' \
+	  'sudo make run     install what is missing, build, start the demo and the exporter on it' \
+	  'sudo make test    install what is missing, build, run every test' \
+	  '                  SUITES="unit fuzz check bpf e2e" chooses among them' \
+	  'make unit         unit tests under both sanitizers; UNIT=config/ runs a part of them' \
+	  'make check        house rules: format, clang-tidy, cppcheck, includes' \
+	  'make fuzz         fuzz every target for FUZZ_SECONDS (60)' \
+	  'make install      to DESTDIR and PREFIX ($(PREFIX))' \
+	  'make clean        remove $(BUILD)/'
+
 .PHONY: clean
 clean:
 	$(Q)rm -rf $(BUILD)
