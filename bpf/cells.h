@@ -11,6 +11,20 @@
 /* Steps of the binary search over one stride: enough for every edge of a table in one stride. */
 #define UP_CELL_SEARCH_STEPS 10
 
+/* The position of the leading bit of `v` > 0. By hand: clang 14 crashes on clz for BPF. */
+static inline __u32 up_leading_bit(__u64 v)
+{
+	__u32 bit = 0;
+
+	for (__u32 step = 32; step; step /= 2) {
+		if (v >> step) {
+			v >>= step;
+			bit += step;
+		}
+	}
+	return bit;
+}
+
 /*
  * The stride of a value: its leading bit and the three bits after it; 0..UP_STRIDES-1.
  * Values below 8 have fewer than three bits after the leading one: those bits read as zero.
@@ -19,7 +33,7 @@ static inline __u32 up_stride(__u64 ns)
 {
 	if (ns < 2)
 		return 0;
-	__u32 top = 63 - __builtin_clzll(ns);
+	__u32 top = up_leading_bit(ns);
 	__u32 next = top >= 3 ? (ns >> (top - 3)) & 7 : (ns << (3 - top)) & 7;
 	__u32 stride = top * 8 + next;
 	return stride < UP_STRIDES ? stride : UP_STRIDES - 1;

@@ -96,8 +96,10 @@ struct up_probe {
 	__s32 sp_adjust;  /* return sites: bytes to add to sp to get the entry's sp */
 	__u32 entry;      /* return sites: probe id of the function's entry */
 	__u32 condition;  /* return sites: how to tell from the flags that the exit is taken */
+	__u32 site;       /* the same for all probes on one instruction of one file */
+	__u32 spare[7];
 };
-_Static_assert(sizeof(struct up_probe) == 32, "eight words");
+_Static_assert(sizeof(struct up_probe) == 64, "one cache line");
 
 /* ---- calls in flight --------------------------------------------------------------------------- */
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The few kernel types the programs look into, declared with just the fields in use: CO-RE
+ * relocates them against the running kernel's BTF, so no generated header is needed.
+ */
+#ifndef UP_KERNEL_TYPES_H
+#define UP_KERNEL_TYPES_H
+
+#include <linux/types.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* kernel/events/uprobes.c: the page of out-of-line slots; its start is the return trampoline. */
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+struct mm_struct {
+	struct uprobes_state uprobes_state;
+};
+
+struct task_struct {
+	struct mm_struct *mm;
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps, and the way from a probe's slot number to its memory. Sizes marked "at load" are
+ * placeholders: kernel/object.c sets them from the config's limits.
+ */
+#ifndef UP_MAPS_BPF_H
+#define UP_MAPS_BPF_H
+
+#include <bpf/bpf_helpers.h>
+#include <linux/bpf.h>
+
+#include "contract.h"
+
+/* Copies of each slot; a CPU uses copy (CPU number modulo this). Set at load. */
+const volatile __u32 up_shards = 1;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* at load */
+	__type(key, __u32);
+	__type(value, struct up_probe);
+} probes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UP_BOUNDS_TABLES);
+	__type(key, __u32);
+	__type(value, struct up_bounds);
+} bounds SEC(".maps");
+
+/* Chunk number → array of struct up_slot, UP_CHUNK_SLOTS times shards long (given at load). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* at load */
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct up_thread);
+} threads SEC(".maps");
+
+/* This CPU's copy of a slot; NULL when the slot's chunk does not exist. */
+static __always_inline struct up_slot *slot_get(__u32 slot)
+{
+	__u32 chunk = slot / UP_CHUNK_SLOTS;
+	__u32 shard = bpf_get_smp_processor_id();
+	void *inner = bpf_map_lookup_elem(&chunks, &chunk);
+
+	if (!inner)
+		return NULL;
+	if (shard >= up_shards)
+		shard %= up_shards;
+	__u32 key = slot % UP_CHUNK_SLOTS * up_shards + shard;
+	return bpf_map_lookup_elem(inner, &key);
+}
+
+static __always_inline void count(__u64 *counter)
+{
+	__sync_fetch_and_add(counter, 1);
+}
+
+#endif

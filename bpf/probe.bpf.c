@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The programs that run on every hit: thin entry points over store.bpf.h. Compiled once a tier
+ * (TIER_SESSION, TIER_MULTI, TIER_PERF), because an object that merely contains a kfunc or an
+ * attach type the kernel does not know is refused as a whole.
+ *
+ *   session  one program sees both the entry and the return of a call
+ *   multi    two programs, one link each
+ *   perf     two programs, one perf event a function each
+ *
+ * `exit: none` probes always use `entry` alone: no return address is ever touched for them.
+ */
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "store.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Count an entry. True when the call's return should be seen. */
+static __always_inline bool call_enter(struct pt_regs *ctx)
+{
+	__u32 id = bpf_get_attach_cookie(ctx);
+	struct up_probe *probe = probe_get(id);
+
+	if (!probe || !(probe->flags & UP_PROBE_ENABLED))
+		return false;
+	if (probe->tgid && probe->tgid != bpf_get_current_pid_tgid() >> 32)
+		return false;
+	struct up_slot *slot = slot_get(probe->slot);
+	if (!slot)
+		return false;
+	count(&slot->entries);
+	if (probe->flags & UP_PROBE_COUNT_ONLY)
+		return false;
+	return frame_push(ctx, id, probe, slot);
+}
+
+static __always_inline void call_leave(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns(); /* first: our own work is not the function's */
+	__u32 id = bpf_get_attach_cookie(ctx);
+	struct up_thread *thread =
+		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	struct up_probe *probe = probe_get(id);
+
+	if (!thread || !probe)
+		return;
+	__u64 start = frame_pop(thread, id, PT_REGS_SP(ctx) - RETURN_POPS);
+	if (!start)
+		return; /* entered before the probe was there, or accounted for already */
+	if (now >= start) {
+		histogram_add(probe, now - start);
+	} else {
+		struct up_slot *slot = slot_get(probe->slot);
+		if (slot)
+			count(&slot->lost[UP_LOST_CLOCK]);
+	}
+}
+
+#ifdef TIER_SESSION
+#ifdef SESSION_KFUNC_TAKES_CTX
+extern bool bpf_session_is_return(void *ctx) __ksym;
+#define IS_RETURN(ctx) bpf_session_is_return(ctx)
+#else
+extern bool bpf_session_is_return(void) __ksym;
+#define IS_RETURN(ctx) bpf_session_is_return()
+#endif
+
+/* Answering an entry with 1 makes the kernel leave the return alone. */
+SEC("kprobe")
+int session(struct pt_regs *ctx)
+{
+	if (!IS_RETURN(ctx))
+		return !call_enter(ctx);
+	call_leave(ctx);
+	return 0;
+}
+#else
+SEC("kprobe")
+int leave(struct pt_regs *ctx)
+{
+	call_leave(ctx);
+	return 0;
+}
+#endif
+
+SEC("kprobe")
+int entry(struct pt_regs *ctx)
+{
+	call_enter(ctx);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int thread_exit(void *ctx)
+{
+	frames_drain(UP_ABANDONED_THREAD_EXIT);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int thread_exec(void *ctx)
+{
+	frames_drain(UP_ABANDONED_EXEC);
+	return 0;
+}

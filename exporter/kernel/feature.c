@@ -1,0 +1,131 @@
+/* The self-test that decides whether a tier works here. */
+#include "kernel/feature.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+#include "kernel/linkset.h"
+#include "kernel/privs.h"
+
+/* What is probed. The empty asm keeps the calls from being merged or dropped. */
+__attribute__((noinline, used)) static void target(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+/* An indirect call cannot be inlined or cloned: it goes to the address that is probed. */
+static void (*volatile call_target)(void) = target;
+
+/* File offset of an address in this executable's text. */
+static int file_offset(uintptr_t address, uint64_t *offset)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	int result = -ENOENT;
+
+	if (!maps)
+		return -errno;
+	while (fgets(line, sizeof(line), maps)) {
+		uint64_t start, end, from;
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &from) != 3)
+			continue;
+		if (address >= start && address < end) {
+			*offset = address - start + from;
+			result = 0;
+			break;
+		}
+	}
+	fclose(maps);
+	return result;
+}
+
+enum { CALLS = 3 };
+
+static void *call_in_thread(void *unused)
+{
+	call_target();
+	return unused;
+}
+
+/* Call from this thread and from another one; what was counted. */
+static int call_and_read(const struct maps *maps, int series, struct reading *reading)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < CALLS; i++)
+		call_target();
+	int error = pthread_create(&thread, NULL, call_in_thread, NULL);
+	if (error)
+		return -error;
+	pthread_join(thread, NULL);
+	maps_read(maps, series, reading);
+	return 0;
+}
+
+static uint64_t observed(const struct reading *reading)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i <= UP_MAX_EDGES; i++)
+		sum += reading->cells[i];
+	return sum;
+}
+
+static int judge(const struct reading *reading, struct feature *feature, struct err *err)
+{
+	uint64_t seen = observed(reading);
+
+	feature->pid_filter = seen == CALLS + 1;
+	if (seen == reading->entries && (seen == CALLS || seen == CALLS + 1))
+		return 0;
+	return err_set(err, -EPROTO, REASON_KERNEL_UNSUPPORTED,
+		       "of %d calls to a function of its own the exporter saw %" PRIu64
+		       " enter and %" PRIu64 " leave",
+		       CALLS + 1, reading->entries, seen);
+}
+
+static int fail(const struct object *object, int error, struct err *err)
+{
+	struct strbuf why = {0};
+
+	privs_explain(object->form->tier, error, &why);
+	err_set(err, error, error == -EPERM || error == -EACCES ? REASON_PERMISSION : REASON_KERNEL_UNSUPPORTED,
+		"the kernel does not attach the programs: %s", strbuf_text(&why));
+	strbuf_fini(&why);
+	return error;
+}
+
+int feature_try(const struct object *object, struct maps *maps, struct feature *feature,
+		struct err *err)
+{
+	int series = maps_add_series(maps, (struct buckets){0}, 0, err);
+	uint64_t offset, cookie = (uint64_t)series;
+	struct linkset links;
+	struct reading reading;
+
+	if (series < 0)
+		return series;
+	int result = file_offset((uintptr_t)call_target, &offset);
+	if (result)
+		return err_set(err, result, REASON_INTERNAL, "/proc/self/maps: %s", strerror(-result));
+	struct link_sites sites = {
+		.path = "/proc/self/exe",
+		.offsets = &offset,
+		.cookies = &cookie,
+		.n = 1,
+		.pid = getpid(),
+	};
+	maps_enable(maps, series, 0);
+	result = linkset_open(&links, object, &sites, true);
+	if (result)
+		return fail(object, result, err);
+	result = call_and_read(maps, series, &reading);
+	linkset_close(&links);
+	maps_disable(maps, series);
+	return result ? result : judge(&reading, feature, err);
+}

@@ -1,0 +1,133 @@
+/* Opening and closing the links of a group, and finding the sites the kernel refuses. */
+#include "kernel/linkset.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static int add_multi(struct fd_list *fds, int prog_fd, int attach_type,
+		     const struct link_sites *sites, int at_return)
+{
+	int fd = link_multi(prog_fd, attach_type, sites, at_return);
+
+	if (fd < 0)
+		return fd;
+	*vec_push(fds) = fd;
+	return 0;
+}
+
+static int add_perf(struct fd_list *fds, int prog_fd, const struct link_sites *sites,
+		    int at_return)
+{
+	for (size_t i = 0; i < sites->n; i++) {
+		int pair[2];
+		int result = link_perf(prog_fd, sites, i, at_return, pair);
+		if (result)
+			return result;
+		*vec_push(fds) = pair[0];
+		*vec_push(fds) = pair[1];
+	}
+	return 0;
+}
+
+static int open_all(struct linkset *set, const struct object *object,
+		    const struct link_sites *sites, bool with_return)
+{
+	const struct object_form *form = object->form;
+	int result = 0;
+
+	if (form->tier == TIER_PERF) {
+		if (with_return)
+			result = add_perf(&set->returns, object->prog_leave, sites, 1);
+		return result ? result : add_perf(&set->entries, object->prog_entry, sites, 0);
+	}
+	if (form->tier == TIER_SESSION && with_return)
+		return add_multi(&set->entries, object->prog_session, form->return_attach_type,
+				 sites, 0);
+	/* The return link first: an entry that is counted must find its return probe in place. */
+	if (with_return)
+		result = add_multi(&set->returns, object->prog_leave, form->return_attach_type,
+				   sites, 1);
+	if (!result)
+		result = add_multi(&set->entries, object->prog_entry, form->entry_attach_type,
+				   sites, 0);
+	return result;
+}
+
+int linkset_open(struct linkset *set, const struct object *object, const struct link_sites *sites,
+		 bool with_return)
+{
+	*set = (struct linkset){0};
+	int result = open_all(set, object, sites, with_return);
+	if (result)
+		linkset_close(set);
+	return result;
+}
+
+static void close_list(struct fd_list *fds)
+{
+	for (size_t i = 0; i < fds->n; i++)
+		close(fds->at[i]);
+	vec_fini(fds);
+}
+
+void linkset_close_entries(struct linkset *set)
+{
+	close_list(&set->entries);
+}
+
+void linkset_close(struct linkset *set)
+{
+	close_list(&set->entries);
+	close_list(&set->returns);
+}
+
+bool linkset_error_is_of_site(int error)
+{
+	switch (-error) {
+	case 0:
+	case EPERM:
+	case EACCES:
+	case ENOENT:
+	case ESRCH:
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+	case ENOSYS:
+	case EINTR:
+	case EAGAIN:
+		return false;
+	default: /* above all -524 (ENOTSUPP) and -EINVAL */
+		return true;
+	}
+}
+
+/* Halve until the refused sites stand alone: two tries a level for each of them. */
+static unsigned bisect(const struct object *object, const struct link_sites *sites, size_t from,
+		       size_t n, bool with_return, int *errors)
+{
+	struct link_sites part = {
+		.path = sites->path,
+		.offsets = sites->offsets + from,
+		.cookies = sites->cookies + from,
+		.n = n,
+		.pid = sites->pid,
+	};
+	struct linkset trial;
+	int result = linkset_open(&trial, object, &part, with_return);
+
+	if (!result)
+		linkset_close(&trial);
+	if (n == 1 || !linkset_error_is_of_site(result)) {
+		for (size_t i = 0; i < n; i++)
+			errors[from + i] = result;
+		return 1;
+	}
+	return 1 + bisect(object, sites, from, n / 2, with_return, errors) +
+	       bisect(object, sites, from + n / 2, n - n / 2, with_return, errors);
+}
+
+unsigned linkset_find_refused(const struct object *object, const struct link_sites *sites,
+			      bool with_return, int *errors)
+{
+	return bisect(object, sites, 0, sites->n, with_return, errors);
+}

@@ -1,0 +1,45 @@
+/*
+ * The links of one group of sites: one file, one process filter, one exit strategy. Whatever the
+ * tier, it opens as a whole and closes as a whole.
+ */
+#ifndef KERNEL_LINKSET_H
+#define KERNEL_LINKSET_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+#include "kernel/link.h"
+#include "kernel/object.h"
+
+struct fd_list { /* grows with vec_push */
+	int *at;
+	size_t n, room;
+};
+
+struct linkset {
+	struct fd_list entries; /* closed first */
+	struct fd_list returns; /* closed last: a call that was entered must find its return probe */
+};
+
+/*
+ * Link every site, with the return direction when `with_return`. 0, or -errno with nothing left
+ * open: the kernel refuses all sites because of one.
+ */
+int linkset_open(struct linkset *set, const struct object *object, const struct link_sites *sites,
+		 bool with_return);
+void linkset_close_entries(struct linkset *set);
+void linkset_close(struct linkset *set);
+
+/*
+ * Which sites the kernel refuses, after linkset_open failed: errors[i] becomes -errno or 0. The
+ * probes must be disabled, since every site is linked for a moment. Returns how many links were
+ * tried.
+ */
+unsigned linkset_find_refused(const struct object *object, const struct link_sites *sites,
+			      bool with_return, int *errors);
+
+/* Whether an error speaks of one site (an instruction that cannot be probed) or of the whole. */
+bool linkset_error_is_of_site(int error);
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * Slots are handed out in order and live in chunks that are created when first needed. Chunks
+ * and probe records are mapped, so that writing a record and reading a counter are plain memory
+ * accesses. Pointers into them are only ever added while a series is being set up, before the
+ * caller shows its index to other threads.
+ */
+#include "kernel/maps.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+
+struct map_series {
+	uint32_t slot;
+	uint32_t table;
+};
+
+struct bounds_table {
+	struct buckets buckets; /* a copy of its own */
+	uint32_t n_cells, slots;
+};
+
+struct chunk {
+	int fd;
+	const struct up_slot *slots;
+};
+
+struct maps {
+	const struct object *object;
+	uint32_t max_series;
+	struct up_probe *probes; /* mapped, writable */
+	size_t probes_bytes;
+	struct map_series *series; /* room for max_series, so that readers' pointers stay */
+	uint32_t n_series, n_slots;
+	struct chunk *chunks; /* room for object->sizes.chunks */
+	uint32_t n_chunks;
+	struct bounds_table tables[UP_BOUNDS_TABLES];
+	uint32_t n_tables;
+};
+
+static size_t page_round(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+static size_t chunk_bytes(const struct maps *maps)
+{
+	return page_round((size_t)UP_CHUNK_SLOTS * maps->object->sizes.shards *
+			  sizeof(struct up_slot));
+}
+
+int maps_open(const struct object *object, uint32_t max_series, struct maps **out, struct err *err)
+{
+	size_t bytes = page_round(object->sizes.probes * sizeof(struct up_probe));
+	void *probes =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, object->map_probes, 0);
+
+	if (probes == MAP_FAILED)
+		return err_set(err, -errno, REASON_OUT_OF_RESOURCES,
+			       "cannot map the probe records: %s", strerror(errno));
+	struct maps *maps = alloc_zero(1, sizeof(*maps));
+	maps->object = object;
+	maps->max_series = max_series;
+	maps->probes = probes;
+	maps->probes_bytes = bytes;
+	maps->series = alloc_zero(max_series, sizeof(*maps->series));
+	maps->chunks = alloc_zero(object->sizes.chunks, sizeof(*maps->chunks));
+	*out = maps;
+	return 0;
+}
+
+void maps_close(struct maps *maps)
+{
+	if (!maps)
+		return;
+	for (uint32_t i = 0; i < maps->n_chunks; i++) {
+		munmap((void *)(uintptr_t)maps->chunks[i].slots, chunk_bytes(maps));
+		close(maps->chunks[i].fd);
+	}
+	for (uint32_t i = 0; i < maps->n_tables; i++)
+		free((void *)(uintptr_t)maps->tables[i].buckets.bound_ns);
+	munmap(maps->probes, maps->probes_bytes);
+	free(maps->series);
+	free(maps->chunks);
+	free(maps);
+}
+
+static int add_chunk(struct maps *maps, struct err *err)
+{
+	int fd = object_new_chunk(maps->object);
+
+	if (fd < 0)
+		return err_set(err, fd, REASON_OUT_OF_RESOURCES,
+			       "no memory for %zu bytes of histograms: %s", chunk_bytes(maps),
+			       strerror(-fd));
+	void *slots = mmap(NULL, chunk_bytes(maps), PROT_READ, MAP_SHARED, fd, 0);
+	int result = slots == MAP_FAILED ? -errno : 0;
+	if (!result)
+		result = object_map_set(maps->object->map_chunks, maps->n_chunks, &fd);
+	if (result) {
+		if (slots != MAP_FAILED)
+			munmap(slots, chunk_bytes(maps));
+		close(fd);
+		return err_set(err, result, REASON_OUT_OF_RESOURCES,
+			       "cannot add a chunk of histograms: %s", strerror(-result));
+	}
+	maps->chunks[maps->n_chunks++] = (struct chunk){.fd = fd, .slots = slots};
+	return 0;
+}
+
+/* `count` slots in a row; the first one's number or -errno. */
+static int64_t take_slots(struct maps *maps, uint32_t count, struct err *err)
+{
+	uint32_t first = maps->n_slots;
+
+	while (first + count > maps->n_chunks * UP_CHUNK_SLOTS) {
+		int result = add_chunk(maps, err);
+		if (result)
+			return result;
+	}
+	maps->n_slots += count;
+	return first;
+}
+
+static int same_buckets(const struct buckets *a, const struct buckets *b)
+{
+	return a->n == b->n && !memcmp(a->bound_ns, b->bound_ns, a->n * sizeof(*a->bound_ns));
+}
+
+static int add_table(struct maps *maps, struct buckets buckets, struct err *err)
+{
+	_cleanup_free_ struct up_bounds *bounds = alloc_zero(1, sizeof(*bounds));
+
+	if (maps->n_tables == UP_BOUNDS_TABLES)
+		return err_set(err, -ENOSPC, REASON_LIMIT,
+			       "more than %d different lists of buckets; let functions share them",
+			       UP_BOUNDS_TABLES);
+	layout_build(buckets, bounds);
+	int result = object_map_set(maps->object->map_bounds, maps->n_tables, bounds);
+	if (result)
+		return err_set(err, result, REASON_OUT_OF_RESOURCES,
+			       "cannot write a bounds table: %s", strerror(-result));
+	uint64_t *copy = alloc_zero(buckets.n, sizeof(*copy));
+	memcpy(copy, buckets.bound_ns, buckets.n * sizeof(*copy));
+	maps->tables[maps->n_tables] = (struct bounds_table){
+		.buckets = {.bound_ns = copy, .n = buckets.n},
+		.n_cells = bounds->n_edges + 1,
+		.slots = bounds->slots,
+	};
+	return (int)maps->n_tables++;
+}
+
+/* Functions with the same bounds share one table. */
+static int find_table(struct maps *maps, struct buckets buckets, struct err *err)
+{
+	for (uint32_t i = 0; i < maps->n_tables; i++)
+		if (same_buckets(&maps->tables[i].buckets, &buckets))
+			return (int)i;
+	return add_table(maps, buckets, err);
+}
+
+int maps_add_series(struct maps *maps, struct buckets buckets, uint32_t flags, struct err *err)
+{
+	if (maps->n_series == maps->max_series)
+		return err_set(err, -ENOSPC, REASON_LIMIT,
+			       "all %u series are in use; raise limits.series", maps->max_series);
+	int table = find_table(maps, buckets, err);
+	if (table < 0)
+		return table;
+	int64_t slot = take_slots(maps, maps->tables[table].slots, err);
+	if (slot < 0)
+		return (int)slot;
+	int index = (int)maps->n_series++;
+	maps->series[index] = (struct map_series){(uint32_t)slot, (uint32_t)table};
+	struct up_probe *probe = &maps->probes[index];
+	probe->slot = (uint32_t)slot;
+	probe->bounds = (uint32_t)table;
+	probe->generation++;
+	probe->entry = (uint32_t)index;
+	__atomic_store_n(&probe->flags, flags & ~UP_PROBE_ENABLED, __ATOMIC_RELEASE);
+	return index;
+}
+
+void maps_set_site(struct maps *maps, int series, uint32_t site)
+{
+	maps->probes[series].site = site;
+}
+
+void maps_enable(struct maps *maps, int series, uint32_t tgid)
+{
+	struct up_probe *probe = &maps->probes[series];
+
+	probe->tgid = tgid;
+	__atomic_fetch_or(&probe->flags, UP_PROBE_ENABLED, __ATOMIC_RELEASE);
+}
+
+void maps_disable(struct maps *maps, int series)
+{
+	__atomic_fetch_and(&maps->probes[series].flags, ~(uint32_t)UP_PROBE_ENABLED,
+			   __ATOMIC_RELEASE);
+}
+
+static const struct up_slot *slot_at(const struct maps *maps, uint32_t slot, uint32_t shard)
+{
+	const struct chunk *chunk = &maps->chunks[slot / UP_CHUNK_SLOTS];
+
+	return &chunk->slots[slot % UP_CHUNK_SLOTS * maps->object->sizes.shards + shard];
+}
+
+/* In the order in which they are written within a call, backwards: see struct up_slot. */
+static uint64_t load(const __u64 *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+
+static void read_outcomes(const struct maps *maps, const struct map_series *series,
+			  uint32_t n_cells, struct reading *reading)
+{
+	for (uint32_t shard = 0; shard < maps->object->sizes.shards; shard++) {
+		const struct up_slot *slot = slot_at(maps, series->slot, shard);
+		for (int i = 0; i < UP_ABANDONED_REASONS; i++)
+			reading->abandoned[i] += load(&slot->abandoned[i]);
+		for (int i = 0; i < UP_LOST_REASONS; i++)
+			reading->lost[i] += load(&slot->lost[i]);
+		for (uint32_t i = 0; i < n_cells && i < UP_SLOT_CELLS; i++)
+			reading->cells[i] += load(&slot->cells[i]);
+		if (n_cells <= UP_SLOT_CELLS)
+			continue;
+		slot = slot_at(maps, series->slot + 1, shard);
+		for (uint32_t i = UP_SLOT_CELLS; i < n_cells; i++)
+			reading->cells[i] += load(&slot->cells[i - UP_SLOT_CELLS]);
+	}
+}
+
+void maps_read(const struct maps *maps, int index, struct reading *reading)
+{
+	const struct map_series *series = &maps->series[index];
+	uint32_t shards = maps->object->sizes.shards;
+
+	memset(reading, 0, sizeof(*reading));
+	/* Three passes, not one: a call may enter on one CPU and leave on another. */
+	for (uint32_t shard = 0; shard < shards; shard++)
+		reading->sum_ns += load(&slot_at(maps, series->slot, shard)->sum_ns);
+	read_outcomes(maps, series, maps->tables[series->table].n_cells, reading);
+	for (uint32_t shard = 0; shard < shards; shard++)
+		reading->entries += load(&slot_at(maps, series->slot, shard)->entries);
+}
+
+uint64_t maps_memory_bytes(const struct maps *maps, uint64_t *at_most)
+{
+	uint64_t fixed = maps->probes_bytes + UP_BOUNDS_TABLES * sizeof(struct up_bounds);
+	uint64_t chunks = (maps->max_series + UP_CHUNK_SLOTS - 1) / UP_CHUNK_SLOTS;
+
+	if (chunks < maps->n_chunks)
+		chunks = maps->n_chunks;
+	if (at_most)
+		*at_most = fixed + chunks * chunk_bytes(maps);
+	return fixed + maps->n_chunks * chunk_bytes(maps);
+}

@@ -1,0 +1,50 @@
+/*
+ * One loaded BPF object: the programs and maps of a tier. The only user of libbpf.
+ */
+#ifndef KERNEL_OBJECT_H
+#define KERNEL_OBJECT_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kernel/attach.h"
+
+/* How the programs were compiled; a tier may come in several forms, of which a kernel takes one. */
+struct object_form {
+	const char *name; /* "session", "session_ctx", "multi", "perf" */
+	enum tier tier;
+	const unsigned char *bytes, *end;
+	int return_attach_type; /* of the program that sees returns: for link_multi */
+	int entry_attach_type;
+};
+
+/* Every form, best tier first; ends with a NULL name. */
+extern const struct object_form object_forms[];
+
+struct object_sizes {
+	uint32_t chunks; /* most chunks of UP_CHUNK_SLOTS slots */
+	uint32_t shards;
+	uint32_t probes;
+};
+
+struct object {
+	const struct object_form *form;
+	struct bpf_object *bpf; /* owned */
+	/* Descriptors owned by `bpf`; -1 where the form has no such program. */
+	int prog_session, prog_entry, prog_leave;
+	int prog_thread_exit, prog_thread_exec;
+	int map_probes, map_bounds, map_chunks;
+	struct object_sizes sizes;
+};
+
+/* Load a form. -errno with `err` on failure: a kernel that lacks something says -EINVAL, -EPERM … */
+int object_open(struct object *object, const struct object_form *form,
+		const struct object_sizes *sizes, struct err *err);
+void object_close(struct object *object);
+
+/* A new, zeroed chunk (mmapable array of UP_CHUNK_SLOTS * shards slots): descriptor or -errno. */
+int object_new_chunk(const struct object *object);
+/* Write one element of an array map, or put a chunk into `chunks`. 0 or -errno. */
+int object_map_set(int map_fd, uint32_t key, const void *value);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Privileges and limits: what this process may do, and which knob to turn when the kernel says
+ * no. A bare EPERM helps nobody.
+ */
+#ifndef KERNEL_PRIVS_H
+#define KERNEL_PRIVS_H
+
+#include <stdbool.h>
+
+#include "base/strbuf.h"
+#include "kernel/attach.h"
+
+/* Bits of /usr/include/linux/capability.h that matter here. */
+bool privs_has(int capability);
+
+/* Raise the soft limit of open files to the hard one. Failing is fine; the limit now in force. */
+unsigned long privs_raise_nofile(void);
+
+/* Whether a seccomp filter is on this process, and whether it lives in a user namespace whose
+ * capabilities are not the host's. */
+bool privs_under_seccomp(void);
+bool privs_in_user_namespace(void);
+
+/* Value of a small integer file such as a sysctl; `fallback` when it cannot be read. */
+long privs_read_number(const char *path, long fallback);
+
+/*
+ * Why `error` (-errno) came back from loading or attaching in `tier`, and what to do, as words
+ * to put after a colon.
+ */
+void privs_explain(enum tier tier, int error, struct strbuf *out);
+
+#endif
