@@ -12,7 +12,7 @@
 
 struct http_request {
 	const char *method; /* "GET"; a HEAD request comes as GET, its body is not sent */
-	const char *path;   /* without the query */
+	const char *path;   /* without the query; percent-decoded */
 	/* A header's value, NULL when absent. Several headers of one name are joined by ", ". */
 	const char *(*header)(const struct http_request *request, const char *name);
 	void *impl;
@@ -27,8 +27,10 @@ struct http_response {
 /* Answers one path. Routes run in the server's threads, several at once. */
 struct http_route {
 	const char *path;    /* exact */
-	const char *methods; /* "GET" (HEAD comes along) or "GET PUT POST"…; others get 405 with Allow */
-	void (*handle)(void *context, const struct http_request *request, struct http_response *response);
+	const char *methods; /* "GET" (HEAD comes along) or "GET PUT POST"…; others get 405 with
+				Allow */
+	void (*handle)(void *context, const struct http_request *request,
+		       struct http_response *response);
 	void *context;
 };
 
@@ -37,8 +39,12 @@ struct http_options {
 	size_t n_listen;
 	const struct http_route *routes; /* n_routes, borrowed until http_stop */
 	size_t n_routes;
-	unsigned connection_limit; /* 0: the default (512) */
-	unsigned idle_timeout_s;   /* 0: the default (30): idle, slow and non-reading clients are dropped */
+	unsigned connection_limit;  /* 0: the default (512); at most half of RLIMIT_NOFILE. When it
+				     * is reached, the longest-waiting connection is dropped */
+	unsigned idle_timeout_s;    /* 0: the default (30): for the first bytes of a request, on a
+				     * new connection and between two requests */
+	unsigned request_timeout_s; /* 0: the default (30): for a client to send the whole request,
+				     * and again to take the whole response, however steadily */
 };
 
 struct http_server;
@@ -49,7 +55,11 @@ int http_start(const struct http_options *options, struct http_server **server, 
 /* The n-th address really listened on, as "127.0.0.1:41234" or "[::]:10435"; NULL past the end. */
 const char *http_address(const struct http_server *server, size_t n);
 
-/* Stop accepting, finish requests under way (bounded: under a second), close. NULL is fine. */
+/*
+ * Stop accepting, finish requests under way, close. Clients that do not take their response are
+ * waited for half a second in all; a route that is running is waited for until it returns. NULL
+ * is fine.
+ */
 void http_stop(struct http_server *server);
 
 #endif
