@@ -184,6 +184,11 @@ enum tier attach_tier(const struct attach *attach)
 	return attach->object.form->tier;
 }
 
+bool attach_pid_filter_covers_threads(const struct attach *attach)
+{
+	return attach->feature.pid_filter;
+}
+
 uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most)
 {
 	return maps_memory_bytes(attach->maps, at_most);
@@ -412,7 +417,8 @@ static uint32_t site_number(const struct plan_probe *probe)
 static bool can_attach(struct attach *attach, const struct plan_probe *probe,
 		       struct attach_result *result)
 {
-	result->attached = false;
+	if (result->attached)
+		return false; /* by an earlier plan */
 	result->reason = probe->reason;
 	result->detail[0] = '\0';
 	return probe->reason == REASON_NONE && !probe->shared_with &&
@@ -434,7 +440,7 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 	group_list_fini(&groups);
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		const struct plan_probe *probe = &plan->probes[i];
-		if (probe->reason == REASON_NONE && probe->shared_with)
+		if (probe->reason == REASON_NONE && probe->shared_with && !results[i].attached)
 			results[i] = results[probe->shared_with - plan->probes];
 	}
 }

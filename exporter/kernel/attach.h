@@ -44,6 +44,8 @@ int attach_open(const struct attach_options *options, struct attach **attach, st
 
 /* The tier in use; never TIER_AUTO. */
 enum tier attach_tier(const struct attach *attach);
+/* Whether the kernel's pid filter covers every thread of a process; else ours is used. */
+bool attach_pid_filter_covers_threads(const struct attach *attach);
 /* Bytes of map memory in use, and what it will be when all series are in use. */
 uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most);
 
@@ -57,8 +59,10 @@ struct attach_result {
 /*
  * Attach every probe of `plan` whose reason is REASON_NONE and fill results[plan->n_probes].
  * Offsets are grouped into one link per file, direction and process; refused ones are found by
- * bisecting and the rest is kept. Probes `shared_with` another get that one's series. A probe
- * that keeps its series from an earlier try passes it in results[i].series (else -1).
+ * bisecting and the rest is kept. Probes `shared_with` another get that one's series.
+ *
+ * On entry results[i].attached says which probes are attached already (they are left alone), and
+ * results[i].series which series a probe has from an earlier try (-1: none).
  */
 void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results);
 

@@ -1,0 +1,138 @@
+/* The order of the daemon's life: signals, programs, plan, sockets, probes; then the loop. */
+#include "daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "http/server.h"
+#include "loop.h"
+#include "probes.h"
+#include "scrape.h"
+
+/* How often what is not attached is looked at again. */
+enum { RETRY_PERIOD_MS = 3000 };
+
+struct daemon {
+	const struct options *options;
+	const struct spec *spec;
+	struct loop *loop;
+	struct attach *attach;
+	struct probes *probes;
+	struct http_server *server;
+	struct scrape scrape;
+};
+
+static void on_signal(void *context, int number)
+{
+	struct daemon *daemon = context;
+
+	if (number == SIGHUP) {
+		log_warn("SIGHUP ignored: reloading is not supported yet");
+		return;
+	}
+	log_info("stopping", LOG_STR("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
+	loop_restore_interrupt(); /* who asks twice is in a hurry */
+	loop_stop(daemon->loop);
+}
+
+static void on_tick(void *context, int ticks)
+{
+	struct daemon *daemon = context;
+
+	(void)ticks;
+	probes_retry(daemon->probes);
+}
+
+static int start_loop(struct daemon *daemon)
+{
+	daemon->loop = loop_new();
+	if (!daemon->loop || loop_signals(daemon->loop, on_signal, daemon) ||
+	    loop_every(daemon->loop, RETRY_PERIOD_MS, on_tick, daemon)) {
+		log_error("cannot set up the event loop", LOG_STR("error", strerror(errno)));
+		return -1;
+	}
+	return 0;
+}
+
+static int start_attacher(struct daemon *daemon)
+{
+	struct attach_options options = {
+		.tier = daemon->options->tier,
+		.perf_force = daemon->options->perf_force,
+		.limits = daemon->spec->limits,
+	};
+	uint64_t at_most;
+	struct err err;
+
+	if (attach_open(&options, &daemon->attach, &err)) {
+		log_error("cannot attach probes", LOG_STR("reason", reason_name(err.reason)),
+			  LOG_STR("error", err.msg));
+		return -1;
+	}
+	uint64_t now = attach_memory_bytes(daemon->attach, &at_most);
+	log_info("kernel programs loaded",
+		 LOG_STR("tier", tier_name(attach_tier(daemon->attach))),
+		 LOG_INT("map_memory_bytes", now), LOG_INT("map_memory_at_most_bytes", at_most));
+	return 0;
+}
+
+static int start_server(struct daemon *daemon)
+{
+	struct http_options options = {
+		.listen = daemon->options->listen,
+		.n_listen = daemon->options->n_listen,
+		.routes = daemon->scrape.routes,
+		.n_routes = daemon->scrape.n_routes,
+	};
+	struct err err;
+
+	if (http_start(&options, &daemon->server, &err)) {
+		log_error("cannot serve", LOG_STR("error", err.msg));
+		return -1;
+	}
+	for (size_t i = 0; http_address(daemon->server, i); i++)
+		log_info("listening", LOG_STR("address", http_address(daemon->server, i)),
+			 LOG_STR("path", daemon->options->telemetry_path));
+	return 0;
+}
+
+static int start(struct daemon *daemon)
+{
+	if (start_loop(daemon) || start_attacher(daemon))
+		return -1;
+	daemon->probes = probes_new(daemon->spec, daemon->attach, daemon->loop);
+	scrape_init(&daemon->scrape, daemon->probes, daemon->options,
+		    tier_name(attach_tier(daemon->attach)));
+	if (start_server(daemon))
+		return -1;
+	probes_attach(daemon->probes);
+	log_info("ready");
+	return 0;
+}
+
+static void stop(struct daemon *daemon)
+{
+	http_stop(daemon->server);
+	attach_close(daemon->attach);
+	probes_free(daemon->probes);
+	loop_free(daemon->loop);
+}
+
+int daemon_serve(const struct options *options, const struct spec *spec)
+{
+	struct daemon daemon = {.options = options, .spec = spec};
+	int result;
+
+	log_info("starting uprobe_exporter", LOG_STR("version", VERSION),
+		 LOG_STR("revision", REVISION), LOG_STR("config", spec->file));
+	result = start(&daemon);
+	if (!result)
+		result = loop_run(daemon.loop);
+	stop(&daemon);
+	if (!result)
+		log_info("stopped");
+	return result ? EXIT_CANNOT : EXIT_OK;
+}

@@ -1,0 +1,171 @@
+/* epoll, timerfd and signalfd. */
+#include "loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+
+enum source_kind { SOURCE_FD, SOURCE_TIMER, SOURCE_SIGNAL };
+
+struct source {
+	int fd;
+	enum source_kind kind; /* timers and signals own their descriptor */
+	loop_callback callback;
+	void *context;
+};
+
+struct loop {
+	int epoll_fd;
+	bool stopped;
+	VEC(struct source) sources;
+};
+
+struct loop *loop_new(void)
+{
+	struct loop *loop = alloc_zero(1, sizeof(*loop));
+
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll_fd >= 0)
+		return loop;
+	free(loop);
+	return NULL;
+}
+
+void loop_free(struct loop *loop)
+{
+	if (!loop)
+		return;
+	for (size_t i = 0; i < loop->sources.n; i++)
+		if (loop->sources.at[i].kind != SOURCE_FD)
+			close(loop->sources.at[i].fd);
+	vec_fini(&loop->sources);
+	close(loop->epoll_fd);
+	free(loop);
+}
+
+static int add(struct loop *loop, struct source source)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = source.fd};
+
+	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source.fd, &event))
+		return -errno;
+	*vec_push(&loop->sources) = source;
+	return 0;
+}
+
+int loop_watch(struct loop *loop, int fd, loop_callback callback, void *context)
+{
+	return add(loop, (struct source){fd, SOURCE_FD, callback, context});
+}
+
+void loop_unwatch(struct loop *loop, int fd)
+{
+	for (size_t i = 0; i < loop->sources.n; i++) {
+		if (loop->sources.at[i].fd != fd)
+			continue;
+		epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		loop->sources.at[i] = loop->sources.at[--loop->sources.n];
+		return;
+	}
+}
+
+static int add_owned(struct loop *loop, struct source source)
+{
+	if (source.fd < 0)
+		return -errno;
+	int result = add(loop, source);
+	if (result)
+		close(source.fd);
+	return result;
+}
+
+int loop_every(struct loop *loop, uint64_t period_ms, loop_callback callback, void *context)
+{
+	struct timespec period = {(time_t)(period_ms / 1000), (long)(period_ms % 1000) * 1000000};
+	struct itimerspec spec = {.it_interval = period, .it_value = period};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0)
+		timerfd_settime(fd, 0, &spec, NULL);
+	return add_owned(loop, (struct source){fd, SOURCE_TIMER, callback, context});
+}
+
+int loop_signals(struct loop *loop, loop_callback callback, void *context)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return add_owned(loop, (struct source){fd, SOURCE_SIGNAL, callback, context});
+}
+
+void loop_restore_interrupt(void)
+{
+	sigset_t set;
+
+	signal(SIGINT, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void dispatch(const struct source *source)
+{
+	struct signalfd_siginfo info;
+	uint64_t ticks;
+
+	switch (source->kind) {
+	case SOURCE_FD:
+		source->callback(source->context, source->fd);
+		break;
+	case SOURCE_TIMER:
+		if (read(source->fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+			source->callback(source->context, (int)ticks);
+		break;
+	case SOURCE_SIGNAL:
+		if (read(source->fd, &info, sizeof(info)) == sizeof(info))
+			source->callback(source->context, (int)info.ssi_signo);
+		break;
+	}
+}
+
+static const struct source *find(const struct loop *loop, int fd)
+{
+	for (size_t i = 0; i < loop->sources.n; i++)
+		if (loop->sources.at[i].fd == fd)
+			return &loop->sources.at[i];
+	return NULL;
+}
+
+int loop_run(struct loop *loop)
+{
+	while (!loop->stopped) {
+		struct epoll_event event;
+		int n = epoll_wait(loop->epoll_fd, &event, 1, -1);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		const struct source *source = n > 0 ? find(loop, event.data.fd) : NULL;
+		if (!source)
+			continue;
+		struct source copy = *source; /* the callback may change the list */
+		dispatch(&copy);
+	}
+	return 0;
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stopped = true;
+}

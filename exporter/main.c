@@ -1,0 +1,79 @@
+/* Commands: parse the command line, load the config where one is needed, hand over. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd_check.h"
+#include "cmd_doctor.h"
+#include "cmd_list.h"
+#include "config/config.h"
+#include "daemon.h"
+#include "options.h"
+
+/* The spec, or NULL with every fault of the file on stderr; warnings go there as well. */
+static struct spec *load_config(const char *path)
+{
+	struct strbuf diagnostics = {0};
+	struct spec *spec = NULL;
+	int result = config_load(path, &spec, &diagnostics);
+
+	if (diagnostics.length)
+		fputs(strbuf_text(&diagnostics), stderr);
+	strbuf_fini(&diagnostics);
+	return result ? NULL : spec;
+}
+
+static int run_with_config(const struct options *options)
+{
+	struct spec *spec = load_config(options->config_file);
+
+	if (!spec)
+		return EXIT_USAGE;
+	int status = options->command == COMMAND_CHECK ? cmd_check(spec, options->json, stdout)
+						       : daemon_serve(options, spec);
+	spec_free(spec);
+	return status;
+}
+
+static int run(const struct options *options)
+{
+	switch (options->command) {
+	case COMMAND_SERVE:
+	case COMMAND_CHECK:
+		return run_with_config(options);
+	case COMMAND_LIST:
+		return cmd_list(options->binary, options->pattern, options->usdt, options->json,
+				stdout);
+	default:
+		return cmd_doctor(options->json, stdout);
+	}
+}
+
+/* Output that cannot be written (a full disk, a closed pipe) is not a success. */
+static int finish(int status)
+{
+	if ((fflush(stdout) || ferror(stdout)) && status == EXIT_OK) {
+		fputs("uprobe_exporter: cannot write to standard output\n", stderr);
+		return EXIT_CANNOT;
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+
+	if (options_parse(&options, argc, argv))
+		return EXIT_USAGE;
+	log_setup(options.log_level, options.log_format);
+	if (options.help) {
+		options_help(&options, stdout);
+		return finish(EXIT_OK);
+	}
+	if (options.version) {
+		printf("uprobe_exporter, version %s (revision %s)\n", VERSION, REVISION);
+		return finish(EXIT_OK);
+	}
+	return finish(run(&options));
+}

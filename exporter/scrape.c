@@ -1,0 +1,76 @@
+/* The routes. */
+#include "scrape.h"
+
+#include "render/render.h"
+
+static void metrics(void *context, const struct http_request *request,
+		    struct http_response *response)
+{
+	const struct scrape *scrape = context;
+	const struct renderer *renderer = render_negotiate(request->header(request, "Accept"));
+	struct snapshot *snapshot = probes_snapshot(scrape->probes, &scrape->build);
+
+	response->content_type = renderer->content_type;
+	renderer->render(snapshot, &response->body);
+	snapshot_free(snapshot);
+}
+
+static void healthy(void *context, const struct http_request *request,
+		    struct http_response *response)
+{
+	(void)context;
+	(void)request;
+	strbuf_puts(&response->body, "uprobe_exporter is Healthy.\n");
+}
+
+/* Ready once the first attach pass is done, whatever became of single probes. */
+static void ready(void *context, const struct http_request *request, struct http_response *response)
+{
+	const struct scrape *scrape = context;
+	bool is_ready = probes_ready(scrape->probes);
+
+	(void)request;
+	response->status = is_ready ? 200 : 503;
+	strbuf_puts(&response->body,
+		    is_ready ? "uprobe_exporter is Ready.\n" : "uprobe_exporter is attaching.\n");
+}
+
+static void landing(void *context, const struct http_request *request,
+		    struct http_response *response)
+{
+	const struct scrape *scrape = context;
+
+	(void)request;
+	response->content_type = "text/html; charset=utf-8";
+	strbuf_printf(&response->body,
+		      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+		      "<title>uprobe_exporter</title></head>\n<body><h1>uprobe_exporter</h1>\n"
+		      "<p>Latency histograms of functions in running programs.</p>\n"
+		      "<p>Version %s (revision %s), kernel tier %s</p>\n<ul>\n"
+		      "<li><a href=\"%s\">Metrics</a></li>\n"
+		      "<li><a href=\"/-/healthy\">Healthy</a>, <a href=\"/-/ready\">Ready</a></li>\n"
+		      "</ul></body></html>\n",
+		      scrape->build.version, scrape->build.revision, scrape->build.tier,
+		      scrape->options->telemetry_path);
+}
+
+static void add(struct scrape *scrape, const char *path,
+		void (*handle)(void *, const struct http_request *, struct http_response *))
+{
+	scrape->routes[scrape->n_routes++] = (struct http_route){
+		.path = path, .methods = "GET", .handle = handle, .context = scrape};
+}
+
+void scrape_init(struct scrape *scrape, struct probes *probes, const struct options *options,
+		 const char *tier)
+{
+	*scrape = (struct scrape){
+		.probes = probes,
+		.options = options,
+		.build = {.version = VERSION, .revision = REVISION, .tier = tier},
+	};
+	add(scrape, options->telemetry_path, metrics);
+	add(scrape, "/-/healthy", healthy);
+	add(scrape, "/-/ready", ready);
+	add(scrape, "/", landing);
+}

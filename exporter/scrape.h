@@ -1,0 +1,21 @@
+/* What the HTTP server answers: metrics, health, readiness and the landing page. */
+#ifndef EXPORTER_SCRAPE_H
+#define EXPORTER_SCRAPE_H
+
+#include "http/server.h"
+#include "options.h"
+#include "probes.h"
+
+struct scrape {
+	struct probes *probes;
+	const struct options *options;
+	struct collect_build build;
+	struct http_route routes[4];
+	size_t n_routes;
+};
+
+/* Fill `scrape` and its routes; the three are borrowed. */
+void scrape_init(struct scrape *scrape, struct probes *probes, const struct options *options,
+		 const char *tier);
+
+#endif
