@@ -1,0 +1,126 @@
+/*
+ * Opening a target file: first by O_PATH, which neither blocks nor wakes a device, then, once it
+ * is known to be a regular file, that very inode for reading.
+ */
+#include "target/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+static enum reason open_reason(int code)
+{
+	switch (code) {
+	case ENOENT:
+	case ENOTDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+		return REASON_BINARY_NOT_FOUND;
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+		return REASON_OUT_OF_RESOURCES;
+	default:
+		return REASON_BINARY_UNREADABLE;
+	}
+}
+
+static int open_failed(struct err *err, const char *path, int code)
+{
+	static const struct {
+		int code;
+		const char *text;
+	} texts[] = {
+		{ENOENT, "no such file"},
+		{ENOTDIR, "no such file: a part of the path is not a directory"},
+		{ELOOP, "no such file: too many symbolic links"},
+		{EACCES, "may not be read: permission denied (run as root, or give the exporter "
+			 "CAP_DAC_READ_SEARCH)"},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (texts[i].code == code)
+			return err_set(err, -code, open_reason(code), "%s: %s", path,
+				       texts[i].text);
+	return err_set(err, -code, open_reason(code), "%s: cannot be opened: %s", path,
+		       strerror(code));
+}
+
+static const char *kind_name(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "a directory";
+	case S_IFIFO:
+		return "a FIFO";
+	case S_IFSOCK:
+		return "a socket";
+	case S_IFCHR:
+		return "a character device";
+	case S_IFBLK:
+		return "a block device";
+	default:
+		return "not a regular file";
+	}
+}
+
+/* The inode behind an O_PATH descriptor, for reading; by its name where there is no /proc. */
+static int reopen(int handle, const char *path)
+{
+	char link[64];
+	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
+	int fd = open(link, flags);
+	if (fd < 0 && errno == ENOENT)
+		fd = open(path, flags);
+	return fd;
+}
+
+/*
+ * The path without symbolic links, if it still means the same inode: below /proc/PID/root, links
+ * lead to another process's root, and a name made from them would be wrong here.
+ */
+static const char *canonical(const char *path, const struct stat *st, struct arena *arena)
+{
+	struct stat found;
+	_cleanup_free_ char *real = realpath(path, NULL);
+
+	if (real && stat(real, &found) == 0 && found.st_dev == st->st_dev &&
+	    found.st_ino == st->st_ino)
+		return arena_strdup(arena, real);
+	return arena_strdup(arena, path);
+}
+
+int file_open(struct file *file, const char *path, struct arena *arena, struct err *err)
+{
+	struct stat st, opened;
+	_cleanup_close_ int handle = open(path, O_PATH | O_CLOEXEC);
+
+	memset(file, 0, sizeof(*file));
+	file->fd = -1;
+	if (handle < 0 || fstat(handle, &st) < 0)
+		return open_failed(err, path, errno);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -ENOEXEC, REASON_NOT_ELF, "%s: is %s, not a program or library",
+			       path, kind_name(st.st_mode));
+	int fd = reopen(handle, path);
+	if (fd < 0)
+		return open_failed(err, path, errno);
+	if (fstat(fd, &opened) < 0 || opened.st_dev != st.st_dev || opened.st_ino != st.st_ino) {
+		close(fd);
+		return err_set(err, -ESTALE, REASON_BINARY_UNREADABLE,
+			       "%s: was replaced while it was opened", path);
+	}
+	file->fd = fd;
+	file->path = canonical(path, &st, arena);
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
+	return 0;
+}

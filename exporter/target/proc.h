@@ -1,0 +1,35 @@
+/* Who maps a file: one look through /proc for all files of a plan. */
+#ifndef TARGET_PROC_H
+#define TARGET_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct proc_mapped {
+	dev_t dev;
+	ino_t ino;
+	const char *path; /* told apart by it where maps shows another device (btrfs, overlayfs) */
+	uint32_t processes; /* out: that map it executable */
+	uint32_t programs;  /* out: distinct programs among them */
+};
+
+/*
+ * Count for every file who maps it now. Processes that end meanwhile or may not be looked at are
+ * passed over, so without privilege the counts are low.
+ */
+void proc_count(struct proc_mapped *files, size_t n);
+
+/* Whether the process maps the file executable now. */
+bool proc_maps(pid_t pid, dev_t dev, ino_t ino, const char *path);
+
+/*
+ * Whether `pid` is a living process: 0, or -ESRCH with `err` (REASON_PROCESS_NOT_FOUND) that
+ * tells a thread and a zombie apart from nothing at all.
+ */
+int proc_check(pid_t pid, struct err *err);
+
+#endif
