@@ -9,13 +9,13 @@
 #include "model/snapshot.h"
 
 struct renderer {
-	const char *name;	  /* "text", "openmetrics" */
+	const char *name;	  /* "text", "openmetrics", "openmetrics-0.0.1" */
 	const char *content_type; /* of the answer */
 	void (*render)(const struct snapshot *snapshot, struct strbuf *out);
 };
 
 /* The renderer that suits the header best; the text format when `accept` is NULL, malformed or
- * names nothing we have. Never NULL; static storage. */
+ * names nothing we have, and OpenMetrics only when it is named. Never NULL; static storage. */
 const struct renderer *render_negotiate(const char *accept);
 
 /* By name; NULL when there is none. */
