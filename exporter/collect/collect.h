@@ -5,6 +5,7 @@
 #ifndef COLLECT_COLLECT_H
 #define COLLECT_COLLECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/plan.h"
