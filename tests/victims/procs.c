@@ -96,10 +96,8 @@ static const struct mode {
 	pid_t (*how)(void);
 	void (*make_calls)(pid_t (*how)(void));
 } modes[] = {
-	{"fork", do_fork, round_of_forks},
-	{"vfork", do_vfork, round_of_forks},
-	{"exec", do_exec, round_of_exec},
-	{"exec-thread", do_exec, round_of_exec_thread},
+	{"fork", do_fork, round_of_forks},     {"vfork", do_vfork, round_of_forks},
+	{"exec", do_exec, round_of_exec},      {"exec-thread", do_exec, round_of_exec_thread},
 	{"again", do_nothing, round_of_forks},
 };
 

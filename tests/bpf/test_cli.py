@@ -1,0 +1,138 @@
+"""The command line as a user meets it: every command, its output and its exit status."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import tempfile
+import unittest
+
+import victim
+from exporter import Exporter, config, function, run, setUpModule, target
+from victim import Victim
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="uprobe-test-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, text, name="config.yaml"):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+        return path
+
+    def check(self, text, *arguments):
+        return run("check", f"--config.file={self.write(text)}", *arguments)
+
+    def test_version(self):
+        with open(os.path.join(ROOT, "VERSION"), encoding="utf-8") as file:
+            version = file.read().strip()
+        result = run("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(version, result.stdout)
+
+    def test_help_of_every_command(self):
+        for command in ([], ["serve"], ["check"], ["list"], ["doctor"]):
+            result = run(*command, "--help")
+            self.assertEqual(result.returncode, 0, command)
+            self.assertIn("--help", result.stdout)
+            self.assertEqual(result.stderr, "")
+
+    def test_wrong_usage_is_status_2(self):
+        for arguments in (["--no.such.flag"], ["nonsense"], [], ["check"], ["list"],
+                          ["--kernel.tier=best", "--config.file=x"],
+                          ["--log.level=loud", "--config.file=x"]):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 2, (arguments, result))
+            self.assertTrue(result.stderr.strip(), arguments)
+
+    def test_config_errors_name_line_and_column(self):
+        text = config(target("threads", function("work", exit="sometimes"))) + "colour: red\n"
+        for command in (["check"], ["serve", "--web.listen-address=127.0.0.1:0"], []):
+            result = run(*command, f"--config.file={self.write(text)}")
+            self.assertEqual(result.returncode, 2, result)
+            said = result.stdout + result.stderr
+            self.assertRegex(said, r"config\.yaml:\d+:\d+: .*sometimes")
+            self.assertRegex(said, rf"config\.yaml:{text.count(chr(10))}:1: .*colour")
+            self.assertIn("^", said)
+
+    def test_missing_config_file(self):
+        for command in (["check"], []):
+            result = run(*command, f"--config.file={self.folder}/nothing.yaml")
+            self.assertEqual(result.returncode, 2, result)
+            self.assertIn("nothing.yaml", result.stdout + result.stderr)
+
+    def test_check_all_well(self):
+        result = self.check(config(target("shapes", "recurse", function("inner", exit="auto"),
+                                          function("outer", exit="none"))))
+        self.assertEqual(result.returncode, 0, result)
+        address = victim.symbols(victim.path("shapes"))["recurse"][0]
+        lines = [line for line in result.stdout.splitlines() if "recurse" in line]
+        self.assertTrue(any(f"{address:x}" in line for line in lines), (address, result.stdout))
+        self.assertEqual(len(re.findall("uretprobe", result.stdout)), 2, result.stdout)
+
+    def test_check_some_cannot(self):
+        result = self.check(config(target("shapes", "recurse", "recruse"),
+                                   target("/no/such/file", "x", name="gone")))
+        self.assertEqual(result.returncode, 1, result)
+        for part in ("symbol_not_found", "recurse", "binary_not_found"):
+            self.assertIn(part, result.stdout)
+
+    def test_check_json(self):
+        result = self.check(config(target("shapes", "recurse", "recruse")), "--json")
+        self.assertEqual(result.returncode, 1, result)
+        json.loads(result.stdout)
+        self.assertIn("symbol_not_found", result.stdout)
+
+    def test_check_attaches_nothing(self):
+        with Victim("threads", 1, 10) as v:
+            self.assertEqual(self.check(config(target("threads", "work"))).returncode, 0)
+            self.assertFalse(v.is_probed("work"))
+
+    def test_list(self):
+        result = run("list", victim.path("shapes"), "*return*")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("many_returns", result.stdout)
+        self.assertNotIn("recurse", result.stdout)
+        everything = run("list", victim.path("shapes"))
+        for name in ("recurse", "ping", "main"):
+            self.assertIn(name, everything.stdout)
+        self.assertEqual(run("list", victim.path("shapes"), "no_such_*").returncode, 1)
+        self.assertEqual(run("list", "/no/such/file").returncode, 2)
+        self.assertEqual(run("list", self.write("#!/bin/sh\n", "script")).returncode, 2)
+
+    def test_list_of_many(self):
+        result = run("list", victim.path("libmany10000.so"), "fn_0*")
+        self.assertEqual(len(re.findall(r"\bfn_0\d{4}\b", result.stdout)), 10000)
+
+    def test_list_json(self):
+        result = run("list", victim.path("shapes"), "recurse", "--json")
+        self.assertEqual(result.returncode, 0, result)
+        json.loads(result.stdout)
+        self.assertIn('"recurse"', result.stdout)
+
+    def test_doctor(self):
+        result = run("doctor")
+        self.assertEqual(result.returncode, 0, result)
+        for part in ("session", "multi", "perf"):
+            self.assertIn(part, result.stdout)
+        json.loads(run("doctor", "--json").stdout)
+
+    def test_example_configs_are_valid(self):
+        """Whatever the machine has of their targets, their spelling is right."""
+        for example in glob.glob(os.path.join(ROOT, "config", "*.yaml")):
+            result = run("check", f"--config.file={example}")
+            self.assertIn(result.returncode, (0, 1), (example, result))
+
+    def test_strange_paths(self):
+        strange = os.path.join(self.folder, "we ird,na:me")
+        shutil.copy(victim.path("threads"), strange)
+        with Exporter(config(target(strange, "work"))) as e, Victim(strange, 2, 50) as v:
+            v.round()
+            self.assertEqual(e.histogram("work").count, 100)
+            e.scrape(openmetrics=True)
