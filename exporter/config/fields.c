@@ -1,0 +1,141 @@
+/* Mappings with known keys. */
+#include "config/fields.h"
+
+#include <string.h>
+
+#include "config/suggest.h"
+
+static int find(const struct schema *schema, const char *name)
+{
+	for (size_t i = 0; i < schema->n; i++)
+		if (!strcmp(schema->fields[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* ---- unknown keys ---------------------------------------------------------------------------- */
+
+static int nearest(const struct schema *schema, const char *written)
+{
+	const char *names[FIELDS_MAX];
+	size_t index[FIELDS_MAX], n = 0;
+
+	for (int supported = 1; supported >= 0; supported--) /* of equals the supported one */
+		for (size_t i = 0; i < schema->n; i++)
+			if ((schema->fields[i].read != NULL) == supported) {
+				names[n] = schema->fields[i].name;
+				index[n++] = i;
+			}
+	int found = suggest_nearest(written, names, n);
+	return found < 0 ? -1 : (int)index[found];
+}
+
+static void add_homes(struct strbuf *out, const struct fields_context *context, const char *name)
+{
+	const char *before = "; it belongs in ";
+
+	for (size_t i = 0; i < context->n_schemas; i++) {
+		int field = find(context->schemas[i], name);
+		if (field < 0 || !context->schemas[i]->fields[field].read)
+			continue;
+		strbuf_printf(out, "%s%s", before, context->schemas[i]->what);
+		before = " or ";
+	}
+}
+
+static void add_known(struct strbuf *out, const struct schema *schema)
+{
+	const char *before = "; known are ";
+
+	for (size_t i = 0; i < schema->n; i++) {
+		if (!schema->fields[i].read)
+			continue;
+		strbuf_printf(out, "%s`%s`", before, schema->fields[i].name);
+		before = ", ";
+	}
+}
+
+/* Index of the key that was meant, if that can be told. */
+static int unknown_key(const struct fields_context *context, const struct schema *schema,
+		       const struct yaml_value *key)
+{
+	struct strbuf message;
+	int meant = nearest(schema, key->text);
+
+	strbuf_init(&message);
+	strbuf_printf(&message, "unknown key %s in %s", QUOTE(key->text), schema->what);
+	size_t bare = message.length;
+	add_homes(&message, context, key->text);
+	if (message.length == bare && meant >= 0)
+		strbuf_printf(&message, "; did you mean `%s`%s?", schema->fields[meant].name,
+			      schema->fields[meant].read ? "" : " (not supported yet)");
+	else if (message.length == bare)
+		add_known(&message, schema);
+	else
+		meant = -1;
+	report_error(context->report, key->span, "%s", strbuf_text(&message));
+	strbuf_fini(&message);
+	return meant;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void mark(bool *seen, const struct schema *schema, int field)
+{
+	if (field < 0)
+		return;
+	seen[field] = true;
+	const char *replaced = schema->fields[field].instead_of;
+	if (replaced)
+		seen[find(schema, replaced)] = true;
+}
+
+static void read_pair(const struct fields_context *context, const struct schema *schema,
+		      const struct yaml_pair *pair, bool *seen, void *into)
+{
+	int i = find(schema, pair->key->text);
+
+	if (i < 0) {
+		mark(seen, schema, unknown_key(context, schema, pair->key));
+		return;
+	}
+	mark(seen, schema, i);
+	if (!schema->fields[i].read)
+		report_error(context->report, pair->key->span, "`%s` is not supported yet",
+			     schema->fields[i].name);
+	else if (yaml_is_missing(pair->value))
+		report_error(context->report, pair->key->span, "`%s` has no value",
+			     schema->fields[i].name);
+	else if (pair->value->kind != YAML_BROKEN)
+		schema->fields[i].read(context->parser, pair->value, into);
+}
+
+static void check_required(const struct fields_context *context, const struct schema *schema,
+			   const struct yaml_value *mapping, const bool *seen)
+{
+	for (size_t i = 0; i < schema->n; i++)
+		if (schema->fields[i].required && !seen[i])
+			report_error(context->report, mapping->span, "%s needs the key `%s`",
+				     schema->what, schema->fields[i].name);
+}
+
+static bool expect_mapping(struct report *report, const struct schema *schema,
+			   const struct yaml_value *value)
+{
+	if (value->kind != YAML_MAPPING && value->kind != YAML_BROKEN)
+		report_error(report, value->span, "%s must be a mapping (`key: value`), not %s",
+			     schema->what, yaml_describe((char[REPORT_QUOTE_BYTES]){0}, value));
+	return value->kind == YAML_MAPPING;
+}
+
+void fields_read(const struct fields_context *context, const struct schema *schema,
+		 const struct yaml_value *mapping, void *into)
+{
+	bool seen[FIELDS_MAX] = {false};
+
+	if (!expect_mapping(context->report, schema, mapping))
+		return;
+	for (size_t i = 0; i < mapping->n && !context->report->full; i++)
+		read_pair(context, schema, &mapping->pairs[i], seen, into);
+	check_required(context, schema, mapping, seen);
+}
