@@ -1,0 +1,400 @@
+/* Rows to families: names, labels, what is shown when, and that no series comes twice. */
+#include "collect/collect.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+#include "bpf/cells.h"
+#include "model/layout.h"
+#include "render/render.h"
+#include "tests/unit/render/grammar.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- a config of two targets
+ * ---------------------------------------------------------------------- */
+
+static const uint64_t bounds[] = {1000, 1000000, 1000000000};
+static const uint64_t few_bounds[] = {5000};
+static const struct spec_label storage[] = {{"team", "storage"}};
+static const struct spec_label web[] = {{"owner", "x"}, {"team", "web"}};
+
+static const struct spec_function functions[] = {
+	{.symbol = "run", .label = "run", .buckets = {bounds, COUNT(bounds)}},
+	{.symbol = "parse",
+	 .label = "parse",
+	 .exit = EXIT_NONE,
+	 .buckets = {bounds, COUNT(bounds)}},
+	{.symbol = "scan",
+	 .label = "scan",
+	 .buckets = {few_bounds, COUNT(few_bounds)},
+	 .labels = storage,
+	 .n_labels = COUNT(storage)},
+	{.symbol = "scan_2",
+	 .label = "scan",
+	 .buckets = {bounds, COUNT(bounds)},
+	 .labels = web,
+	 .n_labels = COUNT(web)},
+};
+static const struct spec_target target = {
+	.name = "db", .binary = "/opt/db", .functions = functions, .n_functions = COUNT(functions)};
+static const struct plan_file file = {.path = "/opt/db\xff", .fd = -1, .build_id = "c0ffee"};
+
+struct fixture {
+	struct plan_probe probes[16];
+	struct collect_row rows[16];
+	struct collect_input input;
+};
+
+static void attach(struct collect_row *row, struct plan_probe *probe)
+{
+	probe->file = &file;
+	probe->entry_offset = 0x3e1f0;
+	probe->strategy = probe->function->exit == EXIT_NONE ? STRATEGY_NONE : STRATEGY_URETPROBE;
+	row->status =
+		(struct probe_status){.attached = true, .kind = "session", .created_unix = 1.7e9};
+}
+
+/* All functions of the target, none attached. */
+static struct fixture *fixture_new(void)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	for (size_t i = 0; i < COUNT(functions); i++) {
+		f->probes[i] = (struct plan_probe){.target = &target,
+						   .function = &functions[i],
+						   .reason = REASON_SYMBOL_NOT_FOUND};
+		f->rows[i].probe = &f->probes[i];
+		f->rows[i].status.reason = REASON_SYMBOL_NOT_FOUND;
+	}
+	f->input = (struct collect_input){.rows = f->rows,
+					  .n_rows = COUNT(functions),
+					  .build = {"0.1.0", "abcdef", "session"},
+					  .last_reload_successful = true,
+					  .last_reload_success_unix = 1760000000.5,
+					  .map_memory_bytes = 3145728};
+	return f;
+}
+
+/* The scrape as text; checks both formats' grammar on the way. */
+static char *scrape(const struct collect_input *input)
+{
+	struct snapshot *snapshot = collect_snapshot(input);
+	struct strbuf text, openmetrics;
+
+	strbuf_init(&text);
+	strbuf_init(&openmetrics);
+	render_find("text")->render(snapshot, &text);
+	render_find("openmetrics")->render(snapshot, &openmetrics);
+	assert_int_equal(grammar_check(GRAMMAR_TEXT, strbuf_text(&text)),
+			 grammar_check(GRAMMAR_OPENMETRICS, strbuf_text(&openmetrics)));
+	strbuf_fini(&openmetrics);
+	snapshot_free(snapshot);
+	return strbuf_take(&text);
+}
+
+static void assert_has(const char *text, const char *line)
+{
+	const char *at = strstr(text, line);
+	size_t n = strlen(line);
+
+	while (at && ((at > text && at[-1] != '\n') || at[n] != '\n'))
+		at = strstr(at + 1, line);
+	if (!at)
+		fail_msg("no line %s in\n%s", line, text);
+}
+
+static void assert_lacks(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("%s in\n%s", part, text);
+}
+
+/* ---- tests
+ * ------------------------------------------------------------------------------------------ */
+
+static void every_function_is_there_before_it_is_attached(void **state)
+{
+	struct fixture *f = fixture_new();
+	char *text = scrape(&f->input);
+
+	(void)state;
+	assert_has(text, "uprobe_function_duration_seconds_bucket{target=\"db\",function=\"run\","
+			 "le=\"1e-06\"} 0");
+	assert_has(text, "uprobe_function_duration_seconds_bucket{target=\"db\",function=\"run\","
+			 "le=\"+Inf\"} 0");
+	assert_has(text, "uprobe_function_duration_seconds_sum{target=\"db\",function=\"run\"} 0");
+	assert_has(text,
+		   "uprobe_function_duration_seconds_count{target=\"db\",function=\"run\"} 0");
+	assert_has(text, "uprobe_function_calls_total{target=\"db\",function=\"parse\"} 0");
+	assert_has(text, "uprobe_function_in_flight{target=\"db\",function=\"run\"} 0");
+	assert_has(text, "uprobe_function_entries_total{target=\"db\",function=\"run\"} 0");
+	assert_has(text, "uprobe_exporter_probe_attached{target=\"db\",function=\"parse\"} 0");
+	assert_has(text, "uprobe_exporter_probe_failure_info{target=\"db\",function=\"run\","
+			 "reason=\"symbol_not_found\"} 1");
+	assert_lacks(text, "\nuprobe_exporter_probe_info");
+	free(text);
+	free(f);
+}
+
+static void every_reason_is_there_from_the_start(void **state)
+{
+	static const char *const lines[] = {
+		"uprobe_function_abandoned_calls_total{target=\"db\",function=\"run\",reason="
+		"\"unwound\"} 0",
+		"uprobe_function_abandoned_calls_total{target=\"db\",function=\"run\",reason="
+		"\"thread_exit\"} 0",
+		"uprobe_function_abandoned_calls_total{target=\"db\",function=\"run\",reason="
+		"\"exec\"} 0",
+		"uprobe_function_abandoned_calls_total{target=\"db\",function=\"run\",reason="
+		"\"depth\"} 0",
+		"uprobe_function_abandoned_calls_total{target=\"db\",function=\"run\",reason="
+		"\"detached\"} 0",
+		"uprobe_exporter_events_lost_total{target=\"db\",function=\"run\",reason=\"in_"
+		"flight_full\"} 0",
+		"uprobe_exporter_events_lost_total{target=\"db\",function=\"run\",reason=\"clock\"}"
+		" 0",
+	};
+	struct fixture *f = fixture_new();
+	char *text = scrape(&f->input);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lines); i++)
+		assert_has(text, lines[i]);
+	free(text);
+	free(f);
+}
+
+/* `exit: none` has calls and nothing that needs an exit; the others have no calls_total. */
+static void counting_and_measuring_do_not_mix(void **state)
+{
+	struct fixture *f = fixture_new();
+
+	(void)state;
+	f->rows[1].reading.entries = 41;
+	char *text = scrape(&f->input);
+	assert_has(text, "uprobe_function_calls_total{target=\"db\",function=\"parse\"} 41");
+	assert_lacks(text, "calls_total{target=\"db\",function=\"run\"}");
+	assert_lacks(text, "seconds_count{target=\"db\",function=\"parse\"}");
+	assert_lacks(text, "in_flight{target=\"db\",function=\"parse\"}");
+	assert_lacks(text, "entries_total{target=\"db\",function=\"parse\"}");
+	assert_lacks(text, "abandoned_calls_total{target=\"db\",function=\"parse\"");
+	assert_lacks(text, "events_lost_total{target=\"db\",function=\"parse\"");
+	free(text);
+	free(f);
+}
+
+static void observe(struct reading *reading, struct buckets buckets, uint64_t ns, uint64_t calls)
+{
+	struct up_bounds layout;
+
+	layout_build(buckets, &layout);
+	reading->cells[up_cell(&layout, ns)] += calls;
+	reading->entries += calls;
+	reading->sum_ns += ns * calls;
+}
+
+static void counts_add_up(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct reading *reading = &f->rows[0].reading;
+
+	(void)state;
+	attach(&f->rows[0], &f->probes[0]);
+	observe(reading, functions[0].buckets, 1000, 5);
+	observe(reading, functions[0].buckets, 1001, 1);
+	observe(reading, functions[0].buckets, 3000000000, 2);
+	reading->entries += 10;
+	reading->abandoned[UP_ABANDONED_UNWOUND] = 1;
+	reading->abandoned[UP_ABANDONED_DETACHED] = 2;
+	reading->lost[UP_LOST_CLOCK] = 3;
+	char *text = scrape(&f->input);
+	assert_has(text, "uprobe_function_duration_seconds_bucket{target=\"db\",function=\"run\","
+			 "le=\"1e-06\"} 5");
+	assert_has(text, "uprobe_function_duration_seconds_bucket{target=\"db\",function=\"run\","
+			 "le=\"0.001\"} 6");
+	assert_has(text, "uprobe_function_duration_seconds_bucket{target=\"db\",function=\"run\","
+			 "le=\"1.0\"} 6");
+	assert_has(text, "uprobe_function_duration_seconds_bucket{target=\"db\",function=\"run\","
+			 "le=\"+Inf\"} 8");
+	assert_has(
+		text,
+		"uprobe_function_duration_seconds_sum{target=\"db\",function=\"run\"} 6.000006001");
+	assert_has(text, "uprobe_function_entries_total{target=\"db\",function=\"run\"} 18");
+	assert_has(text, "uprobe_function_in_flight{target=\"db\",function=\"run\"} 4");
+	assert_has(text, "uprobe_function_abandoned_calls_total{target=\"db\",function=\"run\","
+			 "reason=\"detached\"} 2");
+	assert_has(text, "uprobe_exporter_events_lost_total{target=\"db\",function=\"run\",reason="
+			 "\"clock\"} 3");
+	reading->entries = 1; /* impossible, but never 2^64 - 13 */
+	free(text);
+	text = scrape(&f->input);
+	assert_has(text, "uprobe_function_in_flight{target=\"db\",function=\"run\"} 0");
+	free(text);
+	free(f);
+}
+
+static void an_attached_probe_says_where_and_how(void **state)
+{
+	struct fixture *f = fixture_new();
+
+	(void)state;
+	attach(&f->rows[0], &f->probes[0]);
+	char *text = scrape(&f->input);
+	assert_has(text, "uprobe_exporter_probe_attached{target=\"db\",function=\"run\"} 1");
+	assert_has(text,
+		   "uprobe_exporter_probe_info{target=\"db\",function=\"run\","
+		   "binary=\"/opt/db\xef\xbf\xbd\",build_id=\"c0ffee\",entry_offset=\"0x3e1f0\","
+		   "exit_strategy=\"uretprobe\",attach_kind=\"session\"} 1");
+	assert_lacks(text, "failure_info{target=\"db\",function=\"run\"");
+	free(text);
+	free(f);
+}
+
+/* Two functions of one target may differ in constant labels only: all their families join. */
+static void constant_labels_are_part_of_the_identity(void **state)
+{
+	struct fixture *f = fixture_new();
+	const char *const families[] = {
+		"uprobe_function_duration_seconds_count",
+		"uprobe_function_entries_total",
+		"uprobe_function_in_flight",
+		"uprobe_exporter_probe_attached",
+	};
+	char line[256];
+
+	(void)state;
+	char *text = scrape(&f->input);
+	for (size_t i = 0; i < COUNT(families); i++) {
+		snprintf(line, sizeof(line),
+			 "%s{target=\"db\",function=\"scan\",team=\"storage\"} 0", families[i]);
+		assert_has(text, line);
+		snprintf(line, sizeof(line),
+			 "%s{target=\"db\",function=\"scan\",owner=\"x\",team=\"web\"} 0",
+			 families[i]);
+		assert_has(text, line);
+	}
+	assert_has(text, "uprobe_exporter_probe_failure_info{target=\"db\",function=\"scan\","
+			 "team=\"storage\",reason=\"symbol_not_found\"} 1");
+	free(text);
+	free(f);
+}
+
+/* The config does not allow it, but were it so, the scrape would still be valid and complete. */
+static void rows_of_one_identity_are_summed(void **state)
+{
+	struct fixture *f = fixture_new();
+	static const struct spec_function other = {
+		.symbol = "run2", .label = "run", .buckets = {few_bounds, COUNT(few_bounds)}};
+
+	(void)state;
+	f->probes[4] = (struct plan_probe){.target = &target, .function = &other};
+	f->probes[5] = f->probes[0];
+	f->rows[4].probe = &f->probes[4];
+	f->rows[5].probe = &f->probes[5];
+	attach(&f->rows[0], &f->probes[0]);
+	attach(&f->rows[4], &f->probes[4]);
+	f->rows[5].status.reason = REASON_LIMIT;
+	f->input.n_rows = 6;
+	observe(&f->rows[0].reading, functions[0].buckets, 500, 1);
+	observe(&f->rows[4].reading, other.buckets, 900000, 10);
+	observe(&f->rows[5].reading, functions[0].buckets, 2000000000, 100);
+	f->rows[5].reading.lost[UP_LOST_CLOCK] = 7;
+	f->rows[5].reading.entries += 7;
+	char *text = scrape(&f->input); /* the grammar refuses doubles */
+	assert_has(text, "uprobe_function_duration_seconds_bucket{target=\"db\",function=\"run\","
+			 "le=\"1e-06\"} 1");
+	assert_has(text, "uprobe_function_duration_seconds_bucket{target=\"db\",function=\"run\","
+			 "le=\"0.001\"} 11");
+	assert_has(text,
+		   "uprobe_function_duration_seconds_count{target=\"db\",function=\"run\"} 111");
+	assert_has(
+		text,
+		"uprobe_function_duration_seconds_sum{target=\"db\",function=\"run\"} 200.0090005");
+	assert_has(text, "uprobe_function_entries_total{target=\"db\",function=\"run\"} 118");
+	assert_has(text, "uprobe_exporter_probe_attached{target=\"db\",function=\"run\"} 0");
+	assert_has(text, "uprobe_exporter_probe_failure_info{target=\"db\",function=\"run\",reason="
+			 "\"limit\"} 1");
+	free(text);
+	free(f);
+}
+
+static void the_exporter_shows_itself(void **state)
+{
+	struct fixture *f = fixture_new();
+
+	(void)state;
+	f->input.n_rows = 0;
+	char *text = scrape(&f->input);
+	assert_has(text, "uprobe_exporter_build_info{version=\"0.1.0\",revision=\"abcdef\"} 1");
+	assert_has(text, "uprobe_exporter_kernel_tier_info{tier=\"session\"} 1");
+	assert_has(text, "uprobe_exporter_config_last_reload_successful 1");
+	assert_has(text,
+		   "uprobe_exporter_config_last_reload_success_timestamp_seconds 1760000000.5");
+	assert_has(text, "uprobe_exporter_map_memory_bytes 3145728");
+	assert_has(text, "# TYPE process_cpu_seconds_total counter");
+	assert_lacks(text, "uprobe_function_");
+	free(text);
+	f->input.last_reload_successful = false;
+	f->input.last_reload_success_unix = NAN;
+	f->input.build.tier = NULL;
+	text = scrape(&f->input);
+	assert_has(text, "uprobe_exporter_config_last_reload_successful 0");
+	assert_lacks(text, "success_timestamp");
+	assert_lacks(text, "kernel_tier");
+	free(text);
+	free(f);
+}
+
+/* The snapshot stands alone: nothing of the input is read after collect_snapshot. */
+static void a_snapshot_outlives_its_input(void **state)
+{
+	struct fixture *f = fixture_new();
+	uint64_t *own_bounds = malloc(sizeof(bounds));
+	struct spec_function *own = malloc(sizeof(*own));
+	char *label = strdup("own");
+	struct strbuf out;
+
+	(void)state;
+	memcpy(own_bounds, bounds, sizeof(bounds));
+	*own = (struct spec_function){
+		.symbol = label, .label = label, .buckets = {own_bounds, COUNT(bounds)}};
+	f->probes[0].function = own;
+	attach(&f->rows[0], &f->probes[0]);
+	struct snapshot *snapshot = collect_snapshot(&f->input);
+	free(own_bounds);
+	free(own);
+	free(label);
+	free(f);
+	strbuf_init(&out);
+	render_find("openmetrics")->render(snapshot, &out);
+	assert_non_null(strstr(out.text, "function=\"own\",le=\"1.0\"} 0"));
+	assert_true(snapshot->families[0].series[0].created_unix == 1.7e9);
+	strbuf_fini(&out);
+	snapshot_free(snapshot);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_function_is_there_before_it_is_attached),
+		cmocka_unit_test(every_reason_is_there_from_the_start),
+		cmocka_unit_test(counting_and_measuring_do_not_mix),
+		cmocka_unit_test(counts_add_up),
+		cmocka_unit_test(an_attached_probe_says_where_and_how),
+		cmocka_unit_test(constant_labels_are_part_of_the_identity),
+		cmocka_unit_test(rows_of_one_identity_are_summed),
+		cmocka_unit_test(the_exporter_shows_itself),
+		cmocka_unit_test(a_snapshot_outlives_its_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
