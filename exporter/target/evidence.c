@@ -193,8 +193,11 @@ void evidence_visit(void *context, const struct symbol *symbol)
 
 	if (row >= 0 && !(risky[row].in_static_libc && !evidence->dynamic_linked) &&
 	    note(evidence, row))
-		against(evidence, "it %s %s, which %s", imported ? "imports" : "contains",
-			risky[row].name, risky[row].does);
+		against(evidence, "it %s %s, which %s%s", imported ? "imports" : "contains",
+			risky[row].name, risky[row].does,
+			evidence->dynamic_linked
+				? ""
+				: " (in a static program, whether it is called cannot be seen)");
 	if (imported || symbol->kind > SYMBOL_IFUNC)
 		return;
 	row = find_mangled(symbol->name, symbol->length);

@@ -133,7 +133,10 @@ static void choose_all(struct inspection *inspection)
 /* Whatever may be the cause that a name is not there. */
 static void put_causes(const struct inspection *inspection, bool has_near, struct strbuf *text)
 {
-	if (image_section_named(&inspection->image, ".gnu_debugdata"))
+	if (inspection->evidence.go && !inspection->symbols.has_table)
+		strbuf_puts(text, "; the file is stripped: its names are in Go's own table "
+				  "(not supported yet)");
+	else if (image_section_named(&inspection->image, ".gnu_debugdata"))
 		strbuf_puts(text,
 			    "; more symbols may be in its .gnu_debugdata (not supported yet)");
 	else if (!inspection->symbols.has_table)

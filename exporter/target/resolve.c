@@ -129,17 +129,12 @@ static bool decide_cost(struct plan *plan, const struct job *job, struct plan_pr
 	return false;
 }
 
-static void decide_go(struct plan *plan, struct plan_probe *probe)
-{
-	if (probe->function->exit == EXIT_NONE)
-		warn(plan, probe,
-		     "a Go function that has to grow its stack begins again, and that call is "
-		     "counted twice");
-	else
-		refuse(probe, REASON_GO_UNSUPPORTED,
-		       "the file holds Go code, whose stacks move: a return probe would crash it. "
-		       "Count calls only (exit: none)");
-}
+static const char go_refusal[] = "the file holds Go code, whose stacks move: a return probe would "
+				 "crash it. Count calls only "
+				 "(exit: none)";
+
+static const char go_warning[] =
+	"a Go function that has to grow its stack begins again: that call is counted twice";
 
 static void decide_uretprobe(struct plan *plan, const struct job *job, struct plan_probe *probe)
 {
@@ -169,10 +164,8 @@ static void decide_uretprobe(struct plan *plan, const struct job *job, struct pl
 static void decide_exit(struct plan *plan, const struct job *job, struct plan_probe *probe)
 {
 	probe->strategy = STRATEGY_NONE;
-	if (job->facts.is_go) {
-		decide_go(plan, probe);
-		return;
-	}
+	if (job->facts.is_go)
+		warn(plan, probe, go_warning);
 	switch (probe->function->exit) {
 	case EXIT_NONE:
 		probe->detail = "calls are counted, their ends are not watched";
@@ -196,6 +189,10 @@ static void decide(struct plan *plan, const struct job *job, const struct inspec
 	probe->size = wanted->size;
 	if (probe->reason) /* the process it is for does not exist */
 		return;
+	if (job->facts.is_go && probe->function->exit != EXIT_NONE) {
+		refuse(probe, REASON_GO_UNSUPPORTED, go_refusal);
+		return;
+	}
 	if (wanted->reason) {
 		refuse(probe, wanted->reason, wanted->detail);
 		return;

@@ -104,7 +104,8 @@ static void show(struct pass *pass, const Elf64_Sym *entry, uint16_t versym)
 		.section = entry->st_shndx,
 		.value = entry->st_value,
 		.size = entry->st_size,
-		.string_offset = entry->st_name,
+		.string = entry->st_name,
+		.versym = versym,
 	};
 
 	if (ELF64_ST_TYPE(entry->st_info) == STT_FILE) {

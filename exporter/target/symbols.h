@@ -39,8 +39,9 @@ struct symbol {
 	unsigned char bind; /* STB_* */
 	uint16_t section;
 	uint64_t value, size;
-	uint64_t source;	/* local symbols: for symbols_source(); 0 when unknown */
-	uint64_t string_offset; /* where its name stands in its string table */
+	uint64_t source; /* local symbols: for symbols_source(); 0 when unknown */
+	uint32_t string; /* where its name stands in its string table */
+	uint16_t versym; /* of a dynamic symbol: for versions_name() */
 };
 
 struct symbols {

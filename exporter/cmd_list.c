@@ -1,0 +1,137 @@
+/* `list`: one line a function. */
+#include "cmd_list.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "model/plan.h"
+#include "printable.h"
+#include "target/list.h"
+
+struct printing {
+	FILE *out;
+	bool json;
+	size_t n;
+	struct strbuf line;
+};
+
+/* NULL where `exit: auto` refuses. */
+static const char *exit_auto(const struct list_file *file)
+{
+	return file->return_is_safe ? exit_strategy_name(STRATEGY_URETPROBE) : NULL;
+}
+
+static void put_json(struct printing *printing, const struct list_file *file,
+		     const struct list_function *function)
+{
+	struct strbuf *line = &printing->line;
+
+	strbuf_puts(line, printing->n ? ",\n{\"function\":" : "[\n{\"function\":");
+	json_put_string(line, function->names[0]);
+	strbuf_puts(line, ",\"aliases\":[");
+	for (size_t i = 1; i < function->n_names; i++) {
+		strbuf_puts(line, i > 1 ? "," : "");
+		json_put_string(line, function->names[i]);
+	}
+	strbuf_printf(line, "],\"offset\":%" PRIu64 ",\"size\":%" PRIu64 ",\"bind\":\"%s\"",
+		      function->offset, function->size, function->bind);
+	strbuf_printf(line, ",\"untyped\":%s,\"exit_auto\":", function->untyped ? "true" : "false");
+	if (exit_auto(file))
+		json_put_string(line, exit_auto(file));
+	else
+		strbuf_puts(line, "null");
+	strbuf_putc(line, '}');
+}
+
+static void put_text(struct printing *printing, const struct list_file *file,
+		     const struct list_function *function)
+{
+	struct strbuf *line = &printing->line;
+
+	if (!printing->n)
+		strbuf_printf(line, "%-12s %8s  %-6s  %-9s  %s\n", "OFFSET", "SIZE", "BIND", "EXIT",
+			      "FUNCTION");
+	strbuf_printf(line, "0x%-10" PRIx64 " %8" PRIu64 "  %-6s  %-9s  ", function->offset,
+		      function->size, function->bind,
+		      exit_auto(file) ? exit_auto(file) : "refused");
+	for (size_t i = 0; i < function->n_names; i++) {
+		strbuf_puts(line, i == 0 ? "" : i == 1 ? "  = " : ", ");
+		printable_put(line, function->names[i]);
+	}
+	if (function->n_more_names)
+		strbuf_printf(line, " and %zu more", function->n_more_names);
+	strbuf_puts(line, function->untyped ? "  (no type)\n" : "\n");
+}
+
+static void print(void *context, const struct list_file *file, const struct list_function *function)
+{
+	struct printing *printing = context;
+
+	strbuf_clear(&printing->line);
+	if (printing->json)
+		put_json(printing, file, function);
+	else
+		put_text(printing, file, function);
+	printing->n++;
+	fputs(strbuf_text(&printing->line), printing->out);
+}
+
+/* What holds for all lines alike is said once, at the end. */
+static void print_end(struct printing *printing, const struct list_file *file)
+{
+	struct strbuf *line = &printing->line;
+
+	strbuf_clear(line);
+	if (printing->json) {
+		strbuf_puts(line, printing->n ? "\n]\n" : "[]\n");
+	} else if (printing->n) {
+		strbuf_printf(line, "\n%zu function%s; exit: auto %s: ", printing->n,
+			      printing->n == 1 ? "" : "s",
+			      file->is_go ? "is refused"
+			      : exit_auto(file)
+				      ? "uses return probes"
+				      : "is refused (exit: none and exit: uretprobe work)");
+		printable_put(line, file->evidence);
+		strbuf_putc(line, '\n');
+	}
+	fputs(strbuf_text(line), printing->out);
+}
+
+static void complain(const char *text)
+{
+	struct strbuf line;
+
+	strbuf_init(&line);
+	printable_put(&line, text);
+	fprintf(stderr, "uprobe_exporter: %s\n", strbuf_text(&line));
+	strbuf_fini(&line);
+}
+
+int cmd_list(const char *path, const char *pattern, bool usdt, bool json, FILE *out)
+{
+	struct printing printing = {.out = out, .json = json};
+	struct list_file file;
+	struct arena arena;
+	struct err err = {0};
+
+	if (usdt) {
+		complain("list --usdt is not supported yet");
+		return 2;
+	}
+	arena_init(&arena);
+	strbuf_init(&printing.line);
+	long shown = list_functions(path, pattern, print, &printing, &arena, &file, &err);
+	if (shown < 0)
+		complain(err.msg);
+	else
+		print_end(&printing, &file);
+	if (shown == 0)
+		complain(pattern ? "no function matches the pattern"
+				 : "the file names no function");
+	if (shown > 0 && file.truncated)
+		complain("the file has too many symbols: not all are listed");
+	strbuf_fini(&printing.line);
+	arena_fini(&arena);
+	return shown < 0 ? 2 : shown == 0;
+}
