@@ -37,7 +37,7 @@ struct last_layout {
 struct scrape {
 	struct builder builder;
 	const struct collect_input *input;
-	const struct function *functions; /* input->n_rows */
+	const struct function *functions[FUNCTION_LABELS]; /* input->n_rows each */
 	struct last_layout last;
 };
 
@@ -227,7 +227,7 @@ static void add_lost(struct scrape *scrape, const struct function *function)
 		      offsetof(struct reading, lost));
 }
 
-/* Several probes under one identity: attached means that none is missing. */
+/* Several probes under one name: attached means that none is missing. */
 static void add_attached(struct scrape *scrape, const struct function *function)
 {
 	bool attached = true;
@@ -291,53 +291,65 @@ static void add_info(struct scrape *scrape, const struct function *function)
 
 static const struct function_family {
 	struct family kind;
+	enum function_labels labels;
 	void (*add)(struct scrape *scrape, const struct function *function);
 } function_families[] = {
 	{{.name = "uprobe_function_duration_seconds",
 	  .help = "Wall-clock time from a call's entry to its return.",
 	  .unit = "seconds",
 	  .type = FAMILY_HISTOGRAM},
+	 FUNCTION_LABELS_ALL,
 	 add_duration},
 	{{.name = "uprobe_function_calls_total",
 	  .help = "Calls of a function configured with `exit: none`.",
 	  .type = FAMILY_COUNTER},
+	 FUNCTION_LABELS_ALL,
 	 add_calls},
 	{{.name = "uprobe_function_entries_total",
 	  .help = "Calls entered; those observed are entries - abandoned - lost - in flight.",
 	  .type = FAMILY_COUNTER},
+	 FUNCTION_LABELS_NAME,
 	 add_entries},
 	{{.name = "uprobe_function_in_flight",
 	  .help = "Calls entered and not yet left.",
 	  .type = FAMILY_GAUGE},
+	 FUNCTION_LABELS_NAME,
 	 add_in_flight},
 	{{.name = "uprobe_function_abandoned_calls_total",
 	  .help = "Calls entered whose exit was never seen.",
 	  .type = FAMILY_COUNTER},
+	 FUNCTION_LABELS_NAME,
 	 add_abandoned},
 	{{.name = "uprobe_exporter_events_lost_total",
 	  .help = "Calls entered that could not be measured.",
 	  .type = FAMILY_COUNTER},
+	 FUNCTION_LABELS_NAME,
 	 add_lost},
 	{{.name = "uprobe_exporter_probe_attached",
 	  .help = "Whether the configured probe is attached.",
 	  .type = FAMILY_GAUGE},
+	 FUNCTION_LABELS_NAME,
 	 add_attached},
 	{{.name = "uprobe_exporter_probe_failure_info",
 	  .help = "Why a configured probe is not attached.",
 	  .type = FAMILY_INFO},
+	 FUNCTION_LABELS_NAME,
 	 add_failure},
 	{{.name = "uprobe_exporter_probe_info",
 	  .help = "Where and how a probe is attached.",
 	  .type = FAMILY_INFO},
+	 FUNCTION_LABELS_NAME,
 	 add_info},
 };
 
 static void add_function_family(struct scrape *scrape, const struct function_family *family)
 {
+	const struct function *functions = scrape->functions[family->labels];
+
 	builder_begin(&scrape->builder, &family->kind);
 	for (size_t i = 0; i < scrape->input->n_rows; i++)
-		if (!scrape->functions[i].follows)
-			family->add(scrape, &scrape->functions[i]);
+		if (!functions[i].follows)
+			family->add(scrape, &functions[i]);
 	builder_end(&scrape->builder);
 }
 
@@ -414,7 +426,9 @@ struct snapshot *collect_snapshot(const struct collect_input *input)
 	struct builder *builder = &scrape.builder;
 
 	builder_init(builder);
-	scrape.functions = function_list(builder, input->rows, input->n_rows);
+	for (int which = 0; which < FUNCTION_LABELS; which++)
+		scrape.functions[which] = function_list(builder, (enum function_labels)which,
+							input->rows, input->n_rows);
 	for (size_t i = 0; i < COUNT(function_families); i++)
 		add_function_family(&scrape, &function_families[i]);
 	add_build(builder, &input->build);

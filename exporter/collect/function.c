@@ -1,4 +1,4 @@
-/* Rows become functions: identities, and which rows share one. */
+/* Rows become functions: their labels, and which rows share them. */
 #include "collect/function.h"
 
 #include <stdlib.h>
@@ -6,16 +6,18 @@
 
 #include "base/alloc.h"
 
-static void identify(struct builder *builder, struct function *function)
+static void set_labels(struct builder *builder, enum function_labels which,
+		       struct function *function)
 {
 	const struct plan_probe *probe = function->row->probe;
 	const struct spec_function *spec = probe->function;
-	size_t n = 2 + spec->n_labels;
+	size_t n_constant = which == FUNCTION_LABELS_ALL ? spec->n_labels : 0;
+	size_t n = 2 + n_constant;
 	struct label *labels = arena_array(&builder->snapshot->arena, n, sizeof(*labels));
 
 	labels[0] = (struct label){"target", builder_text(builder, probe->target->name)};
 	labels[1] = (struct label){"function", builder_text(builder, spec->label)};
-	for (size_t i = 0; i < spec->n_labels; i++) {
+	for (size_t i = 0; i < n_constant; i++) {
 		labels[2 + i].name = builder_text(builder, spec->labels[i].name);
 		labels[2 + i].value = builder_text(builder, spec->labels[i].value);
 	}
@@ -37,7 +39,7 @@ static int compare_labels(const struct function *a, const struct function *b)
 	return 0;
 }
 
-/* By identity, and within one by the rows' order. */
+/* By the labels, and within those by the rows' order. */
 static int compare(const void *a, const void *b)
 {
 	const struct function *x = *(struct function *const *)a, *y = *(struct function *const *)b;
@@ -60,15 +62,15 @@ static void chain_equals(struct function *functions, size_t n)
 		}
 }
 
-const struct function *function_list(struct builder *builder, const struct collect_row *rows,
-				     size_t n_rows)
+const struct function *function_list(struct builder *builder, enum function_labels which,
+				     const struct collect_row *rows, size_t n_rows)
 {
 	struct function *functions =
 		arena_array(&builder->snapshot->arena, n_rows, sizeof(*functions));
 
 	for (size_t i = 0; i < n_rows; i++) {
 		functions[i].row = &rows[i];
-		identify(builder, &functions[i]);
+		set_labels(builder, which, &functions[i]);
 	}
 	chain_equals(functions, n_rows);
 	return functions;

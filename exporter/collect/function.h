@@ -1,8 +1,9 @@
 /*
- * The configured functions as a scrape shows them. A function's identity is its labels: target,
- * function, then its constant labels in the order of their names; all families of functions carry
- * exactly these (and then their own), so that they join. Rows of one identity are one function:
- * their counts are summed, so that no series can come twice.
+ * The configured functions as a scrape shows them. Families of a function's data carry `target`,
+ * `function` and then its constant labels in the order of their names; families about the probe
+ * and its losses carry `target` and `function` only, which the config keeps unique. Rows of the
+ * same labels are one function all the same: their counts are summed, so that no series can come
+ * twice in a scrape.
  */
 #ifndef COLLECT_FUNCTION_H
 #define COLLECT_FUNCTION_H
@@ -13,18 +14,21 @@
 #include "collect/collect.h"
 
 struct function {
-	const struct label *labels; /* the identity, in the snapshot */
+	const struct label *labels; /* in the snapshot */
 	size_t n_labels;
 	const struct collect_row *row;
-	const struct function *same; /* the next row of this identity; NULL at the end */
+	const struct function *same; /* the next row of the same labels; NULL at the end */
 	bool follows;		     /* belongs to an earlier function's list */
 };
 
+/* How many of a function's labels to take. */
+enum function_labels { FUNCTION_LABELS_NAME, FUNCTION_LABELS_ALL, FUNCTION_LABELS };
+
 /*
  * One function a row, in the rows' order, in the snapshot's arena. Those with `follows` are
- * reached through the `same` of the first of their identity.
+ * reached through the `same` of the first with their labels.
  */
-const struct function *function_list(struct builder *builder, const struct collect_row *rows,
-				     size_t n_rows);
+const struct function *function_list(struct builder *builder, enum function_labels which,
+				     const struct collect_row *rows, size_t n_rows);
 
 #endif
