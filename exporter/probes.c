@@ -167,6 +167,16 @@ static void log_refused(const struct probe *probe, const char *detail)
 		 LOG_STR("reason", reason_name(probe->status.reason)), LOG_STR("detail", detail));
 }
 
+/* How a probe is attached: one without a return probe has no session, just an entry link. */
+static const char *kind_of(const struct probes *probes, const struct plan_probe *plan)
+{
+	enum tier tier = attach_tier(probes->attach);
+
+	if (tier == TIER_SESSION && plan->strategy == STRATEGY_NONE)
+		tier = TIER_MULTI;
+	return tier_name(tier);
+}
+
 /* Once for each outcome: a probe that keeps failing for one reason is mentioned once. */
 static void note(struct probes *probes, struct probe *probe, const struct plan_probe *plan,
 		 const struct attach_result *result)
@@ -180,7 +190,7 @@ static void note(struct probes *probes, struct probe *probe, const struct plan_p
 	probe->series = result->series;
 	probe->status.attached = result->attached;
 	probe->status.reason = reason;
-	probe->status.kind = result->attached ? tier_name(attach_tier(probes->attach)) : NULL;
+	probe->status.kind = result->attached ? kind_of(probes, plan) : NULL;
 	pthread_mutex_unlock(&probes->lock);
 	probe->logged = true;
 	if (changed && result->attached)
