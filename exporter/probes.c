@@ -150,11 +150,12 @@ static void log_attached(const struct probe *probe)
 {
 	const struct plan_probe *plan = probe->plan;
 
-	log_info("probe attached", LOG_STR("target", plan->target->name),
-		 LOG_STR("function", plan->function->label), LOG_STR("binary", plan->file->path),
-		 LOG_STR("symbol", plan->symbol), LOG_HEX("offset", plan->entry_offset),
-		 LOG_STR("exit", exit_strategy_name(plan->strategy)),
-		 LOG_STR("kind", probe->status.kind), LOG_STR("warning", plan->warning));
+	log_at(plan->warning ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "probe attached",
+	       LOG_STR("target", plan->target->name), LOG_STR("function", plan->function->label),
+	       LOG_STR("binary", plan->file->path), LOG_STR("symbol", plan->symbol),
+	       LOG_HEX("offset", plan->entry_offset),
+	       LOG_STR("exit", exit_strategy_name(plan->strategy)),
+	       LOG_STR("kind", probe->status.kind), LOG_STR("warning", plan->warning));
 }
 
 static void log_refused(const struct probe *probe, const char *detail)
