@@ -133,15 +133,6 @@ static void against(struct evidence *evidence, const char *fmt, ...)
 	strbuf_puts(&evidence->why, text);
 }
 
-void evidence_init(struct evidence *evidence, const struct image *image,
-		   const struct symbols *symbols)
-{
-	memset(evidence, 0, sizeof(*evidence));
-	strbuf_init(&evidence->why);
-	evidence->dynamic_linked = image_segment(image, PT_INTERP) || symbols->dynamic->n_needed;
-	evidence->stripped = !symbols->has_table;
-}
-
 void evidence_fini(struct evidence *evidence)
 {
 	strbuf_fini(&evidence->why);
@@ -265,6 +256,25 @@ static bool is_go(const struct image *image)
 	return image_note(image, "Go", GO_BUILD_ID, desc, sizeof(desc)) || has_go_build_info(image);
 }
 
+void evidence_init(struct evidence *evidence, const struct image *image,
+		   const struct symbols *symbols)
+{
+	memset(evidence, 0, sizeof(*evidence));
+	strbuf_init(&evidence->why);
+	evidence->dynamic_linked = image_segment(image, PT_INTERP) || symbols->dynamic->n_needed;
+	evidence->stripped = !symbols->has_table;
+
+	evidence->go = is_go(image);
+	if (evidence->go)
+		against(evidence, "it holds Go code, whose stacks move");
+	if (dynamic_is_library(symbols->dynamic, image))
+		against(evidence, "it is a shared library, and what may call it is not known "
+				  "(exceptions may pass through it)");
+	if (!evidence->dynamic_linked && evidence->stripped)
+		against(evidence, "it is a static program without symbols, and nothing shows what "
+				  "is linked into it");
+}
+
 static void judge_frames(struct evidence *evidence, const struct image *image)
 {
 	/* A static glibc has C cleanup frames of its own; there the names are what tells. */
@@ -287,15 +297,6 @@ static void judge_frames(struct evidence *evidence, const struct image *image)
 void evidence_conclude(struct evidence *evidence, const struct image *image,
 		       const struct dynamic *dynamic)
 {
-	evidence->go = is_go(image);
-	if (evidence->go)
-		against(evidence, "it holds Go code, whose stacks move");
-	if (dynamic_is_library(dynamic, image))
-		against(evidence, "it is a shared library, and what may call it is not known "
-				  "(exceptions may pass through it)");
-	if (!evidence->dynamic_linked && evidence->stripped)
-		against(evidence, "it is a static program without symbols, and nothing shows what "
-				  "is linked into it");
 	judge_libraries(evidence, dynamic);
 	judge_frames(evidence, image);
 	evidence->safe = evidence->n_against == 0;

@@ -1,0 +1,118 @@
+/* What `exit: auto` makes of programs with one dangerous thing each, and of harmless ones. */
+#include "common.h"
+
+static void plain_programs_get_return_probes(void **state)
+{
+	static const char *const harmless[] = {
+		"evidence.NOTHING", "evidence.LONGJMP", "evidence.THREADS", "plain.nopie",
+		"plain.pie",	    "plain.static",	"plain.staticpie",  "plain.stripped"};
+
+	(void)state;
+	for (size_t i = 0; i < N_ITEMS(harmless); i++) {
+		char path[128];
+		struct one one;
+		snprintf(path, sizeof(path), ELF_DIR "%s", harmless[i]);
+		one_resolve(&one, path, i < 3 ? "victim" : "first", EXIT_AUTO, 0, HOST_COST_REFUSE);
+		if (one.probe->reason)
+			fail_msg("%s: %s", path, one.probe->detail);
+		assert_int_equal(one.probe->strategy, STRATEGY_URETPROBE);
+		assert_non_null(strstr(one.probe->detail, "plain C program"));
+		assert_null(one.probe->warning);
+		one_free(&one);
+	}
+}
+
+static const struct {
+	const char *file, *symbol, *evidence;
+} dangerous[] = {
+	{"evidence.CANCEL", "victim", "pthread_cancel"},
+	{"evidence.CONTEXT", "victim", "swapcontext"},
+	{"evidence.ALTSTACK", "victim", "sigaltstack"},
+	{"evidence.CO_SWITCH", "victim", "co_switch"},
+	{"evidence.PTHREAD_EXIT", "victim", "pthread_exit"},
+	{"evidence.THRD_EXIT", "victim", "thrd_exit"},
+	{"evidence.CLEANUP", "victim", "_Unwind_"},
+	{"evidence.NEEDS_CXX", "victim", "libstdc++.so.6"},
+	{"evidence.STATIC_THREADS", "victim", "pthread_cancel"},
+	{"throws", "plain_name", "C++"},
+	{"throws.static", "plain_name", "__gxx_personality_v0"},
+	{"libversions.so", "foo", "shared library"},
+};
+
+static void danger_is_refused_with_its_evidence(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_ITEMS(dangerous); i++) {
+		char path[128];
+		snprintf(path, sizeof(path), ELF_DIR "%s", dangerous[i].file);
+		EXPECT(path, dangerous[i].symbol, EXIT_AUTO, REASON_UNSAFE_RETURN,
+		       dangerous[i].evidence, "exit: none", "exit: uretprobe");
+		EXPECT(path, dangerous[i].symbol, EXIT_NONE, REASON_NONE);
+	}
+}
+
+static void by_name_the_risk_is_taken_with_a_warning(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_ITEMS(dangerous); i++) {
+		char path[128];
+		struct one one;
+		snprintf(path, sizeof(path), ELF_DIR "%s", dangerous[i].file);
+		one_resolve(&one, path, dangerous[i].symbol, EXIT_URETPROBE, 0, HOST_COST_REFUSE);
+		assert_int_equal(one.probe->reason, REASON_NONE);
+		assert_int_equal(one.probe->strategy, STRATEGY_URETPROBE);
+		assert_non_null(strstr(one.probe->warning, dangerous[i].evidence));
+		one_free(&one);
+	}
+}
+
+/* C++ linked in and stripped: no name is left, but the frame information has a personality. */
+static void hidden_cxx_is_seen(void **state)
+{
+	struct one one;
+
+	(void)state;
+	EXPECT(ELF_DIR "throws.hidden", "anything", EXIT_AUTO, REASON_SYMBOL_NOT_FOUND);
+	assert_int_equal(
+		system("g++ -O1 -w tests/victims/elf/throws.cc -static-libstdc++ "
+		       "-static-libgcc -Wl,--export-dynamic-symbol=plain_name -s -o " ELF_DIR
+		       "throws.hidden.$PPID && mv " ELF_DIR "throws.hidden.$PPID " ELF_DIR
+		       "throws.named"),
+		0);
+	one_resolve(&one, ELF_DIR "throws.named", "plain_name", EXIT_AUTO, 0, HOST_COST_REFUSE);
+	assert_int_equal(one.probe->reason, REASON_UNSAFE_RETURN);
+	assert_non_null(strstr(one.probe->detail, "personality"));
+	one_free(&one);
+}
+
+static void go_gets_counts_only(void **state)
+{
+	static const char *const files[] = {ELF_DIR "evidence.GO_SECTION",
+					    ELF_DIR "evidence.GO_MAGIC"};
+
+	(void)state;
+	for (size_t i = 0; i < N_ITEMS(files); i++) {
+		struct one one;
+		EXPECT(files[i], "victim", EXIT_AUTO, REASON_GO_UNSUPPORTED, "exit: none");
+		EXPECT(files[i], "victim", EXIT_URETPROBE, REASON_GO_UNSUPPORTED);
+		EXPECT(files[i], "victim", EXIT_RETURN_SITES, REASON_GO_UNSUPPORTED);
+		one_resolve(&one, files[i], "victim", EXIT_NONE, 0, HOST_COST_REFUSE);
+		assert_int_equal(one.probe->reason, REASON_NONE);
+		assert_int_equal(one.probe->strategy, STRATEGY_NONE);
+		assert_non_null(strstr(one.probe->warning, "twice"));
+		one_free(&one);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_programs_get_return_probes),
+		cmocka_unit_test(danger_is_refused_with_its_evidence),
+		cmocka_unit_test(by_name_the_risk_is_taken_with_a_warning),
+		cmocka_unit_test(hidden_cxx_is_seen),
+		cmocka_unit_test(go_gets_counts_only),
+	};
+
+	return cmocka_run_group_tests(tests, build_victims, NULL);
+}

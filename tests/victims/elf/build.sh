@@ -1,0 +1,79 @@
+#!/bin/bash
+# Build the odd ELF files that the tests of exporter/target/ look at: build.sh FOLDER.
+# What needs a tool that may be missing (lld, gold, clang) is left out when it is, and the tests
+# that want it say so. Does nothing when everything is newer than the sources.
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1"
+cd "$1"
+exec 9> .lock
+flock 9
+if [ -e .built ] && [ -z "$(find "$here" -newer .built -print -quit)" ]; then
+	exit 0
+fi
+src=$here
+cc="gcc -O2 -g0 -w -I$src"
+
+have() {
+	command -v "$1" > /dev/null
+}
+
+# ---- the same program, linked in every way
+$cc "$src/plain.c" -no-pie -o plain.nopie
+$cc "$src/plain.c" -pie -fPIE -o plain.pie
+$cc "$src/plain.c" -static -o plain.static
+$cc "$src/plain.c" -static-pie -fPIE -o plain.staticpie
+$cc "$src/plain.c" -pie -fPIE -rdynamic -o plain.rdynamic
+$cc "$src/plain.c" -pie -fPIE -Wl,-z,noseparate-code -o plain.onesegment
+$cc "$src/plain.c" -pie -fPIE -ffunction-sections -o plain.sections
+cp plain.rdynamic plain.stripped && strip plain.stripped
+cp plain.static plain.static.stripped && strip plain.static.stripped
+objcopy --only-keep-debug plain.pie plain.debug
+chmod 644 plain.rdynamic && cp plain.rdynamic plain.noexec && chmod 755 plain.rdynamic
+if have ld.gold; then
+	$cc "$src/plain.c" -pie -fPIE -fuse-ld=gold -o plain.gold
+fi
+if have ld.lld; then
+	$cc "$src/plain.c" -pie -fPIE -fuse-ld=lld -o plain.lld
+	$cc "$src/plain.c" -no-pie -fuse-ld=lld -o plain.lldnopie
+	$cc "$src/plain.c" -pie -fPIE -rdynamic -ffunction-sections -fuse-ld=lld -fno-ipa-icf -Wl,--icf=all -o plain.icf
+fi
+if have clang; then
+	clang -O2 -w -I"$src" "$src/plain.c" -o plain.clang
+fi
+
+# ---- names
+$cc "$src/twin_a.c" "$src/twin_b.c" -o twins
+$cc "$src/labels_main.c" "$src/labels.S" -o labels
+$cc "$src/ifunc.c" -o ifunc
+cp ifunc ifunc.stripped && strip ifunc.stripped
+$cc -rdynamic "$src/ifunc.c" -o ifunc.exported && strip ifunc.exported
+$cc "$src/split.c" -o split
+g++ -O1 -w "$src/throws.cc" -o throws
+$cc -shared -fPIC "$src/versions.c" -Wl,--version-script="$src/versions.map" -o libversions.so
+cp libversions.so libversions.stripped.so && strip libversions.stripped.so
+$cc "$src/versions_main.c" -ldl -o versions_main
+
+# ---- imports
+mkdir -p lib
+$cc -shared -fPIC "$src/chain_b.c" -o lib/libchain_b.so
+# shellcheck disable=SC2016
+$cc -shared -fPIC "$src/chain_a.c" -Llib -Wl,--no-as-needed -lchain_b '-Wl,-rpath,$ORIGIN' -o lib/libchain_a.so
+# shellcheck disable=SC2016
+$cc "$src/chain_app.c" -Llib -Wl,--no-as-needed -lchain_a -Wl,--unresolved-symbols=ignore-all '-Wl,-rpath,${ORIGIN}/lib' -o chain_app
+
+# ---- evidence
+for uses in CANCEL CONTEXT ALTSTACK CO_SWITCH LONGJMP GO_SECTION GO_MAGIC NOTHING; do
+	$cc -DUSES_$uses "$src/evidence.c" -o "evidence.$uses"
+done
+$cc -DUSES_THREADS "$src/evidence.c" -o evidence.THREADS
+$cc -DUSES_THREADS -DUSES_PTHREAD_EXIT "$src/evidence.c" -o evidence.PTHREAD_EXIT
+$cc -DUSES_THREADS -DUSES_THRD_EXIT "$src/evidence.c" -o evidence.THRD_EXIT
+$cc -fexceptions -static-libgcc -DUSES_CLEANUP "$src/evidence.c" -o evidence.CLEANUP
+$cc -DUSES_THREADS -static "$src/evidence.c" -o evidence.STATIC_THREADS
+g++ -O1 -w "$src/throws.cc" -static -o throws.static
+g++ -O1 -w "$src/throws.cc" -static-libstdc++ -static-libgcc -s -o throws.hidden
+gcc -O2 -w "$src/evidence.c" -c -o evidence.o
+gcc evidence.o -Wl,--no-as-needed -lstdc++ -o evidence.NEEDS_CXX
+
+touch .built
