@@ -48,9 +48,10 @@ static bool is_decimal(const char *text)
 	if (*text == 'e' || *text == 'E') {
 		text++;
 		text += *text == '+' || *text == '-';
-		if (!strchr(DIGITS, *text))
+		size_t exponent = strspn(text, DIGITS);
+		if (exponent == 0)
 			return false;
-		text += strspn(text, DIGITS);
+		text += exponent;
 	}
 	return *text == '\0';
 }
