@@ -8,66 +8,54 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 
-/* Out of descriptors or memory: how long to let the others give some back. */
-#define EXHAUSTED_WAIT_MS 10
+/* At a limit: how long to let the connections that were cut give back what they hold. */
+#define LIMIT_WAIT_MS  10
+#define LOG_INTERVAL_S 60
 
-/* So that a flood of connections does not keep the deadlines from being looked at. */
-#define ACCEPTS_AT_ONCE 64
-
-static bool is_exhaustion(int code)
+/* The connection limit, or the process's limits on descriptors and memory. */
+static bool is_limit(int code)
 {
-	return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
+	return code == EBUSY || code == EMFILE || code == ENFILE || code == ENOBUFS ||
+	       code == ENOMEM;
 }
 
-/* 0, or the errno of accept4: EAGAIN when nobody is waiting. */
+/*
+ * Called once for each time poll said that somebody is waiting: trying for more would make room
+ * for nobody. EBUSY when there is no room, else 0 or the errno of accept4, which unless it is a
+ * limit's is about one peer that has gone already (accept(2), "Error handling").
+ */
 static int accept_one(struct acceptor *acceptor, int listen_fd)
 {
 	struct sockaddr_storage peer;
 	socklen_t length = sizeof(peer);
+
+	if (!connections_admit(acceptor->connections))
+		return EBUSY;
 	int fd =
 		accept4(listen_fd, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-	if (fd < 0)
-		return errno;
-	connections_admit(acceptor->connections);
-	if (acceptor->take(acceptor->context, fd, &peer, length))
+	int code = fd < 0 ? errno : 0;
+	if (code || acceptor->take(acceptor->context, fd, &peer, length))
 		connections_refused(acceptor->connections);
-	return 0;
+	return code;
 }
 
-/* Whether descriptors or memory ran out. */
-static bool accept_waiting(struct acceptor *acceptor, int listen_fd)
+/* Said once a minute at most: a flood of connections must not become a flood of log lines. */
+static void note_limit(time_t *silent_until)
 {
-	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		int code = accept_one(acceptor, listen_fd);
-		if (is_exhaustion(code))
-			return true;
-		if (code == EAGAIN)
-			break;
-		/* Anything else is about one peer that has gone already: accept(2), "Error
-		 * handling". */
-	}
-	return false;
-}
+	struct timespec now;
 
-/* The listening sockets stay readable, so polling them would only burn the CPU meanwhile. */
-static void wait_for_descriptors(struct acceptor *acceptor, struct pollfd *stop)
-{
-	connections_evict(acceptor->connections);
-	poll(stop, 1, EXHAUSTED_WAIT_MS);
-}
-
-static void note_exhaustion(bool now, bool *before)
-{
-	if (now && !*before)
-		log_warn(
-			"HTTP: out of file descriptors or memory, dropping the oldest connections");
-	*before = now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec < *silent_until)
+		return;
+	*silent_until = now.tv_sec + LOG_INTERVAL_S;
+	log_warn("HTTP: out of connections, file descriptors or memory; dropping the "
+		 "longest-waiting clients");
 }
 
 static void *accept_loop(void *argument)
@@ -75,21 +63,24 @@ static void *accept_loop(void *argument)
 	struct acceptor *acceptor = argument;
 	size_t n = acceptor->listeners->n;
 	_cleanup_free_ struct pollfd *fds = alloc_zero(n + 1, sizeof(*fds));
-	bool exhausted = false;
+	time_t silent_until = 0;
 
 	for (size_t i = 0; i < n; i++)
 		fds[i] = (struct pollfd){.fd = acceptor->listeners->at[i].fd, .events = POLLIN};
 	fds[n] = (struct pollfd){.fd = acceptor->stop_fd, .events = POLLIN};
 	while (!(fds[n].revents & POLLIN)) {
-		bool again = false;
+		bool at_limit = false;
 		if (poll(fds, n + 1, connections_expire(acceptor->connections)) < 0)
 			continue;
 		for (size_t i = 0; i < n; i++)
 			if (fds[i].revents)
-				again |= accept_waiting(acceptor, fds[i].fd);
-		note_exhaustion(again, &exhausted);
-		if (again)
-			wait_for_descriptors(acceptor, &fds[n]);
+				at_limit |= is_limit(accept_one(acceptor, fds[i].fd));
+		if (!at_limit)
+			continue;
+		note_limit(&silent_until);
+		/* The listening sockets stay readable: polling them would only burn the CPU. */
+		connections_evict(acceptor->connections);
+		poll(&fds[n], 1, LIMIT_WAIT_MS);
 	}
 	return NULL;
 }

@@ -1,17 +1,18 @@
 /* The table of connections: phases, deadlines, eviction. */
 #include "http/connections.h"
 
-#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "base/alloc.h"
 
-/* Responses held for clients that do not take them: beyond this the oldest are given up, unless
- * they were queued so recently that a healthy client may still be reading. */
+/* Responses held for clients that do not take them: beyond this the oldest are given up. */
 #define RESPONSE_BYTES_MAX (64u << 20)
-#define HEALTHY_READER_MS  250
+
+/* A healthy client has sent its request, or taken its response, in this time. */
+#define YOUNG_MS 250
 
 /* Deadlines are set by other threads than the one that looks; it looks at least this often. */
 #define LOOK_INTERVAL_MS 500
@@ -29,7 +30,8 @@ void connections_init(struct connections *table, unsigned limit, int64_t idle_ms
 {
 	pthread_condattr_t monotonic;
 
-	*table = (struct connections){.limit = limit, .idle_ms = idle_ms, .request_ms = request_ms};
+	*table = (struct connections){
+		.limit = limit, .idle_ms = idle_ms, .request_ms = request_ms, .young_ms = YOUNG_MS};
 	pthread_mutex_init(&table->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -67,39 +69,57 @@ static void cut(struct connection *connection)
 	shutdown(connection->fd, SHUT_RDWR);
 }
 
-static bool waits_for_us(const struct connection *connection)
+/*
+ * Whether it is us who keep the connection waiting: a route is running, or libmicrohttpd's thread
+ * has not come round to bytes that are there to be read, or to room that is there to be filled.
+ */
+static bool is_our_turn(const struct connection *connection)
 {
-	return connection->cut || connection->phase == CONNECTION_HANDLING;
+	struct pollfd socket = {.fd = connection->fd, .events = POLLOUT};
+	char byte;
+
+	switch (connection->phase) {
+	case CONNECTION_HANDLING:
+		return true;
+	case CONNECTION_SENDING:
+		return poll(&socket, 1, 0) == 1 && socket.revents == POLLOUT;
+	default:
+		return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	}
 }
 
+/* The list is in the order of since_ms. NULL when all are young, or kept waiting by us. */
 static struct connection *longest_waiting(const struct connections *table, bool sending_only)
 {
-	struct connection *oldest = NULL;
+	int64_t before = now_ms() - table->young_ms;
 
-	for (struct connection *c = table->first; c; c = c->next) {
-		if (waits_for_us(c) || (sending_only && c->phase != CONNECTION_SENDING))
+	for (struct connection *c = table->first; c && c->since_ms <= before; c = c->next) {
+		if (c->cut || (sending_only && c->phase != CONNECTION_SENDING))
 			continue;
-		if (!oldest || c->since_ms <= oldest->since_ms)
-			oldest = c;
+		if (!is_our_turn(c))
+			return c;
 	}
-	return oldest;
+	return NULL;
 }
 
-static void evict(struct connections *table)
+static bool evict(struct connections *table, bool sending_only)
 {
-	struct connection *victim = longest_waiting(table, false);
+	struct connection *victim = longest_waiting(table, sending_only);
 
 	if (victim)
 		cut(victim);
+	return victim;
 }
 
-void connections_admit(struct connections *table)
+bool connections_admit(struct connections *table)
 {
+	bool room;
+
 	pthread_mutex_lock(&table->lock);
-	if (table->admitted - table->cut >= table->limit)
-		evict(table);
-	table->admitted++;
+	room = table->admitted - table->cut < table->limit || evict(table, false);
+	table->admitted += room;
 	pthread_mutex_unlock(&table->lock);
+	return room;
 }
 
 void connections_refused(struct connections *table)
@@ -109,11 +129,14 @@ void connections_refused(struct connections *table)
 	pthread_mutex_unlock(&table->lock);
 }
 
-void connections_evict(struct connections *table)
+bool connections_evict(struct connections *table)
 {
+	bool evicted;
+
 	pthread_mutex_lock(&table->lock);
-	evict(table);
+	evicted = evict(table, false);
 	pthread_mutex_unlock(&table->lock);
+	return evicted;
 }
 
 static int64_t deadline_ms(const struct connection *connection)
@@ -124,25 +147,73 @@ static int64_t deadline_ms(const struct connection *connection)
 	       (connection->phase == CONNECTION_IDLE ? table->idle_ms : table->request_ms);
 }
 
+/*
+ * In its epoll mode libmicrohttpd (0.9.75) takes the edge for used up when a read is short, and so
+ * overlooks a peer that sent part of a request and hung up at once. Past its youth, such a
+ * connection is not one whose whole request is just being taken in.
+ */
+static bool left_by_peer(const struct connection *connection, int64_t now)
+{
+	char byte;
+
+	if (connection->phase == CONNECTION_SENDING ||
+	    now - connection->since_ms < connection->table->young_ms)
+		return false;
+	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static bool time_to_check_peers(struct connections *table, int64_t now)
+{
+	if (now < table->next_check_ms)
+		return false;
+	table->next_check_ms = now + LOOK_INTERVAL_MS / 2;
+	return true;
+}
+
 int connections_expire(struct connections *table)
 {
 	int64_t now = now_ms();
 	int64_t next = LOOK_INTERVAL_MS;
 
 	pthread_mutex_lock(&table->lock);
+	bool check_peers = time_to_check_peers(table, now);
 	if (!table->admitted)
 		next = -1;
 	for (struct connection *c = table->first; c; c = c->next) {
-		if (waits_for_us(c))
+		if (c->cut || c->phase == CONNECTION_HANDLING)
 			continue;
 		int64_t left = deadline_ms(c) - now;
-		if (left <= 0)
+		if (left <= 0 || (check_peers && left_by_peer(c, now)))
 			cut(c);
 		else if (left < next)
 			next = left;
 	}
 	pthread_mutex_unlock(&table->lock);
 	return (int)next;
+}
+
+static void append(struct connections *table, struct connection *connection)
+{
+	connection->since_ms = now_ms();
+	connection->next = NULL;
+	connection->prev = table->last;
+	if (table->last)
+		table->last->next = connection;
+	else
+		table->first = connection;
+	table->last = connection;
+}
+
+static void detach(struct connections *table, struct connection *connection)
+{
+	if (connection->prev)
+		connection->prev->next = connection->next;
+	else
+		table->first = connection->next;
+	if (connection->next)
+		connection->next->prev = connection->prev;
+	else
+		table->last = connection->prev;
 }
 
 struct connection *connection_open(struct connections *table, int fd)
@@ -152,26 +223,12 @@ struct connection *connection_open(struct connections *table, int fd)
 	connection->table = table;
 	connection->fd = fd;
 	connection->phase = CONNECTION_IDLE;
-	connection->since_ms = now_ms();
 	pthread_mutex_lock(&table->lock);
-	connection->next = table->first;
-	if (table->first)
-		table->first->prev = connection;
-	table->first = connection;
+	append(table, connection);
 	if (table->draining)
 		cut(connection);
 	pthread_mutex_unlock(&table->lock);
 	return connection;
-}
-
-static void unlink_connection(struct connections *table, struct connection *connection)
-{
-	if (connection->prev)
-		connection->prev->next = connection->next;
-	else
-		table->first = connection->next;
-	if (connection->next)
-		connection->next->prev = connection->prev;
 }
 
 static void set_phase(struct connection *connection, enum connection_phase phase,
@@ -185,7 +242,8 @@ static void set_phase(struct connection *connection, enum connection_phase phase
 	table->response_bytes -= connection->response_bytes;
 	connection->phase = phase;
 	connection->response_bytes = response_bytes;
-	connection->since_ms = now_ms();
+	detach(table, connection);
+	append(table, connection);
 	if (!table->busy)
 		pthread_cond_broadcast(&table->calm);
 }
@@ -196,7 +254,7 @@ void connection_close(struct connection *connection)
 
 	pthread_mutex_lock(&table->lock);
 	set_phase(connection, CONNECTION_IDLE, 0);
-	unlink_connection(table, connection);
+	detach(table, connection);
 	table->admitted--;
 	table->cut -= connection->cut;
 	pthread_mutex_unlock(&table->lock);
@@ -215,11 +273,9 @@ static size_t held_bytes(const struct connections *table)
 
 static void keep_within_memory(struct connections *table)
 {
-	struct connection *oldest;
-
-	while (held_bytes(table) > RESPONSE_BYTES_MAX && (oldest = longest_waiting(table, true)) &&
-	       now_ms() - oldest->since_ms > HEALTHY_READER_MS)
-		cut(oldest);
+	while (held_bytes(table) > RESPONSE_BYTES_MAX)
+		if (!evict(table, true))
+			break;
 }
 
 void connection_enter(struct connection *connection, enum connection_phase phase,

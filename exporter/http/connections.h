@@ -7,6 +7,8 @@
  *
  * When the limit is reached the connection that has been longest in its phase makes room for the
  * new one: clients that hold connections cannot keep a scrape out, they only push out each other.
+ * None is pushed out in its first moments, nor while it is us who keep it waiting, so that a flood
+ * cannot take the turn of a healthy client either: the flood waits in the kernel's queue.
  */
 #ifndef HTTP_CONNECTIONS_H
 #define HTTP_CONNECTIONS_H
@@ -35,9 +37,11 @@ struct connection {
 
 struct connections {
 	pthread_mutex_t lock;
-	pthread_cond_t calm; /* nobody is in HANDLING or SENDING */
-	struct connection *first;
+	pthread_cond_t calm;		 /* nobody is in HANDLING or SENDING */
+	struct connection *first, *last; /* in the order in which their phases began */
 	int64_t idle_ms, request_ms;
+	int64_t young_ms;      /* so long after its phase began a connection is not evicted */
+	int64_t next_check_ms; /* when to look for peers that hung up */
 	unsigned limit;
 	unsigned admitted; /* given to libmicrohttpd and not yet closed */
 	unsigned cut;	   /* of these, the ones shut down */
@@ -51,13 +55,16 @@ void connections_init(struct connections *table, unsigned limit, int64_t idle_ms
 /* All connections must be closed. */
 void connections_fini(struct connections *table);
 
-/* Count one more connection in, cutting the longest-waiting one if the limit asks for it. */
-void connections_admit(struct connections *table);
+/* Count one more connection in, cutting the longest-waiting one if the limit asks for it. False:
+ * no room yet, ask again in a few milliseconds. */
+bool connections_admit(struct connections *table);
 /* Take back connections_admit: the connection did not come to be. */
 void connections_refused(struct connections *table);
-/* Cut the connection that has been longest in its phase, HANDLING excepted. */
-void connections_evict(struct connections *table);
-/* Cut what is overdue. Milliseconds until the next look is due, -1 when there is no connection. */
+/* Cut the connection that has been longest in its phase, of those that are not young and whose
+ * client it is that we wait for. */
+bool connections_evict(struct connections *table);
+/* Cut what is overdue or was left by its peer. Milliseconds until the next look is due, -1 when
+ * there is no connection. */
 int connections_expire(struct connections *table);
 
 /* An admitted connection begins; owned by the table until connection_close. */

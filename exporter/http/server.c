@@ -76,7 +76,11 @@ static void notify_connection(void *cls, struct MHD_Connection *mhd, void **sock
 	}
 }
 
-/* libmicrohttpd's own limit is never reached: connections that were cut close a moment later. */
+/*
+ * epoll, because in its poll mode libmicrohttpd takes a client that closed its sending side
+ * (`printf … | nc -N`) for gone and does not answer. Its own limit is never reached: connections
+ * that were cut close a moment later.
+ */
 static struct MHD_Daemon *start_mhd(struct http_server *server)
 {
 	const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
