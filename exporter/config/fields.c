@@ -17,8 +17,8 @@ static int find(const struct schema *schema, const char *name)
 
 static int nearest(const struct schema *schema, const char *written)
 {
-	const char *names[FIELDS_MAX];
-	size_t index[FIELDS_MAX], n = 0;
+	const char *names[FIELDS_MAX] = {NULL};
+	size_t index[FIELDS_MAX] = {0}, n = 0;
 
 	for (int supported = 1; supported >= 0; supported--) /* of equals the supported one */
 		for (size_t i = 0; i < schema->n; i++)

@@ -218,7 +218,8 @@ static char *padded(size_t length)
 	char *text = alloc_zero(length + 1, 1);
 
 	memset(text, '#', length);
-	memcpy(text, FUNCTION, strlen(FUNCTION));
+	for (size_t i = 0; i < strlen(FUNCTION); i++)
+		text[i] = FUNCTION[i];
 	return text;
 }
 
