@@ -46,7 +46,7 @@ int config_parse(const char *name, const char *text, size_t length, struct spec 
 	return *spec ? 0 : -EINVAL;
 }
 
-/* What a file is that is not a regular one. */
+/* What a file is that is not a regular one; a socket cannot be opened at all. */
 static const char *kind_name(mode_t mode)
 {
 	switch (mode & S_IFMT) {
@@ -54,8 +54,6 @@ static const char *kind_name(mode_t mode)
 		return "a directory";
 	case S_IFIFO:
 		return "a pipe";
-	case S_IFSOCK:
-		return "a socket";
 	default:
 		return "a device";
 	}
