@@ -146,6 +146,7 @@ static __always_inline bool frame_push(struct pt_regs *ctx, __u32 id, const stru
 	}
 	__u32 depth = frames_drop_dead(thread, sp);
 	__u32 top = depth - 1;
+	thread->depth = depth; /* what is dropped now is not dropped again below */
 	if (top < UP_MAX_DEPTH && thread->frames[top].sp == sp &&
 	    is_dead_at_same_sp(ctx, &thread->frames[top], id, probe))
 		depth = frames_drop_dead(thread, sp + 1);

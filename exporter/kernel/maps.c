@@ -147,7 +147,8 @@ static int add_table(struct maps *maps, struct buckets buckets, struct err *err)
 		return err_set(err, result, REASON_OUT_OF_RESOURCES,
 			       "cannot write a bounds table: %s", strerror(-result));
 	uint64_t *copy = alloc_zero(buckets.n, sizeof(*copy));
-	memcpy(copy, buckets.bound_ns, buckets.n * sizeof(*copy));
+	if (buckets.n)
+		memcpy(copy, buckets.bound_ns, buckets.n * sizeof(*copy));
 	maps->tables[maps->n_tables] = (struct bounds_table){
 		.buckets = {.bound_ns = copy, .n = buckets.n},
 		.n_cells = bounds->n_edges + 1,
