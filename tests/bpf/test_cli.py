@@ -121,7 +121,8 @@ class Commands(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result)
         for part in ("session", "multi", "perf"):
             self.assertIn(part, result.stdout)
-        json.loads(run("doctor", "--json").stdout)
+        findings = [json.loads(line) for line in run("doctor", "--json").stdout.splitlines()]
+        self.assertIn("tier session", [finding["name"] for finding in findings])
 
     def test_example_configs_are_valid(self):
         """Whatever the machine has of their targets, their spelling is right."""

@@ -11,6 +11,7 @@ from victim import Victim
 
 SCRAPES = 100
 ASAN = os.path.join(victim.BUILD, "gcc-asan", "uprobe_exporter")
+SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "valgrind.supp")
 FAULTS = re.compile(r"ERROR: |runtime error|LeakSanitizer|definitely lost: [1-9]|"
                     r"ERROR SUMMARY: [1-9]")
 
@@ -45,7 +46,7 @@ class Valgrind(unittest.TestCase):
             self.skipTest("valgrind is not installed")
         said = life(self, None, wrap=[
             "valgrind", "--leak-check=full", "--errors-for-leak-kinds=definite",
-            "--error-exitcode=99", "--num-callers=30"])
+            "--error-exitcode=99", "--num-callers=30", f"--suppressions={SUPPRESSIONS}"])
         self.assertIn("ERROR SUMMARY: 0 errors", said)
 
 

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import sys
-import traceback
 import unittest
 
 SUPPORT = os.path.dirname(os.path.abspath(__file__))
@@ -38,13 +37,13 @@ class Recorder(unittest.TestResult):
         self.tell(test, "pass")
 
     def addFailure(self, test, err):
-        self.tell(test, "fail", "".join(traceback.format_exception(*err)))
+        self.tell(test, "fail", self._exc_info_to_string(err, test))
 
     addError = addFailure
 
     def addSubTest(self, test, subtest, err):
         self.tell(subtest, "fail" if err else "pass",
-                  "".join(traceback.format_exception(*err)) if err else "")
+                  self._exc_info_to_string(err, test) if err else "")
         self.told.add(test.id())
 
     def addSkip(self, test, reason):

@@ -4,6 +4,8 @@
  */
 #include "victim.h"
 
+static volatile long returned; /* work after the call below, or gcc makes a loop of it */
+
 PROBED long hold(long depth)
 {
 	long below = 0;
@@ -14,6 +16,7 @@ PROBED long hold(long depth)
 		say("{\"holding\":true}\n");
 		next_round();
 	}
+	returned++;
 	return below + 1;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Functions of known duration: sleeps [CALLS] calls sleep_1ms, sleep_10ms and sleep_100ms that
- * often each and tells how long each took in all, measured around the calls.
+ * often each and tells how long each took, in all and at most, measured around the calls.
  */
 #include "victim.h"
 
@@ -32,31 +32,54 @@ PROBED void sleep_never(void)
 	sleep_ns(1);
 }
 
-static unsigned long timed(void (*function)(void), long calls)
-{
-	uint64_t sum = 0;
+static const struct timed {
+	const char *name;
+	void (*function)(void);
+} functions[] = {
+	{"sleep_1ms", sleep_1ms},
+	{"sleep_10ms", sleep_10ms},
+	{"sleep_100ms", sleep_100ms},
+};
+#define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
+static void make_calls(void (*function)(void), long calls, uint64_t *sum_ns, uint64_t *max_ns)
+{
+	*sum_ns = *max_ns = 0;
 	for (long i = 0; i < calls; i++) {
-		uint64_t begin = now_ns();
+		uint64_t begin = now_ns(), took;
 
 		function();
-		sum += now_ns() - begin;
+		took = now_ns() - begin;
+		*sum_ns += took;
+		*max_ns = took > *max_ns ? took : *max_ns;
 	}
-	return (unsigned long)sum;
+}
+
+static void tell(const char *what, const uint64_t *values)
+{
+	say("\"%s\":{", what);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		say("%s\"%s\":%lu", i ? "," : "", functions[i].name, (unsigned long)values[i]);
+	say("}");
 }
 
 int main(int argc, char **argv)
 {
 	long calls = argument(argc, argv, 1, 10);
+	uint64_t counts[FUNCTIONS], sum_ns[FUNCTIONS], max_ns[FUNCTIONS];
 
 	for (bool more = ready(); more; more = next_round()) {
-		unsigned long one = timed(sleep_1ms, calls);
-		unsigned long ten = timed(sleep_10ms, calls);
-		unsigned long hundred = timed(sleep_100ms, calls);
-
-		say("{\"calls\":{\"sleep_1ms\":%ld,\"sleep_10ms\":%ld,\"sleep_100ms\":%ld},"
-		    "\"ns\":{\"sleep_1ms\":%lu,\"sleep_10ms\":%lu,\"sleep_100ms\":%lu}}\n",
-		    calls, calls, calls, one, ten, hundred);
+		for (size_t i = 0; i < FUNCTIONS; i++) {
+			counts[i] = (uint64_t)calls;
+			make_calls(functions[i].function, calls, &sum_ns[i], &max_ns[i]);
+		}
+		say("{");
+		tell("calls", counts);
+		say(",");
+		tell("ns", sum_ns);
+		say(",");
+		tell("max_ns", max_ns);
+		say("}\n");
 	}
 	return 0;
 }
