@@ -84,6 +84,7 @@ _Static_assert(UP_MAX_EDGES + 1 <= 2 * UP_SLOT_CELLS, "a layout fits two slots")
 enum up_probe_flags {
 	UP_PROBE_ENABLED = 1 << 0,    /* count; otherwise the hit is ignored */
 	UP_PROBE_COUNT_ONLY = 1 << 1, /* `exit: none`: entries only, no frame is kept */
+	UP_PROBE_RETURN_SITES = 1 << 2, /* the call is kept in `calls`, by its stack pointer */
 };
 
 /* What a hit of one probe means; written by the exporter, read on every hit. */
@@ -93,13 +94,22 @@ struct up_probe {
 	__u32 flags;      /* enum up_probe_flags */
 	__u32 generation; /* changes when the id is given to another probe: stale frames are told */
 	__u32 tgid;       /* count only this process (initial pid namespace); 0: every process */
-	__s32 sp_adjust;  /* return sites: bytes to add to sp to get the entry's sp */
-	__u32 entry;      /* return sites: probe id of the function's entry */
-	__u32 condition;  /* return sites: how to tell from the flags that the exit is taken */
+	__s32 sp_adjust;  /* bytes to add to sp at this site to get sp at the function's entry */
+	__u32 entry;      /* exit sites: probe id of the function's entry */
+	__u32 condition;  /* enum up_condition: the hit counts only if it holds */
 	__u32 site;       /* the same for all probes on one instruction of one file */
 	__u32 spare[7];
 };
 _Static_assert(sizeof(struct up_probe) == 64, "one cache line");
+
+/*
+ * When a hit counts. A conditional jump is an exit only when it is taken; which it will be is read
+ * from the flags. x86-64: 1 + the condition code, the low four bits of the opcode.
+ */
+enum up_condition {
+	UP_CONDITION_ALWAYS = 0,
+	UP_CONDITION_X86 = 1, /* .. UP_CONDITION_X86 + 15 */
+};
 
 /* ---- calls in flight --------------------------------------------------------------------------- */
 
@@ -115,9 +125,35 @@ struct up_frame {
 
 struct up_thread {
 	__u32 depth;
-	__u32 spare;
+	__u32 opened_calls; /* not 0: the thread has entered calls kept in `calls` */
 	struct up_frame frames[UP_MAX_DEPTH];
 };
 _Static_assert(sizeof(struct up_thread) == 8 + 24 * UP_MAX_DEPTH, "no padding in up_thread");
+
+/*
+ * Calls whose exits are seen by probes on the exits themselves (return sites) live in the hash
+ * map `calls`. The stack pointer at entry names the call, on whichever thread it goes on: that
+ * holds for recursion and for coroutines.
+ */
+struct up_call_key {
+	__u64 sp;
+	__u32 tgid;
+	__u32 probe; /* of the entry */
+};
+
+struct up_call {
+	__u64 start_ns;
+	__u32 tid; /* the thread that entered */
+	__u32 generation;
+};
+
+/* Threads that ended, or replaced their image, after opening such calls: map `ended`, by tid. */
+#define UP_ENDED_ROOM 16384
+
+struct up_ended {
+	__u64 when_ns; /* calls entered before this are over */
+	__u32 reason;  /* enum up_abandoned */
+	__u32 spare;
+};
 
 #endif

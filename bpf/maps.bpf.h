@@ -44,6 +44,22 @@ struct {
 	__type(value, struct up_thread);
 } threads SEC(".maps");
 
+/* Preallocated and never LRU: an LRU map drops live calls long before it is full. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* at load */
+	__type(key, struct up_call_key);
+	__type(value, struct up_call);
+} calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, UP_ENDED_ROOM);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct up_ended);
+} ended SEC(".maps");
+
 /* This CPU's copy of a slot; NULL when the slot's chunk does not exist. */
 static __always_inline struct up_slot *slot_get(__u32 slot)
 {

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "store.bpf.h"
+#include "calls.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -28,12 +28,18 @@ static __always_inline bool call_enter(struct pt_regs *ctx)
 		return false;
 	if (probe->tgid && probe->tgid != bpf_get_current_pid_tgid() >> 32)
 		return false;
+	if (!condition_holds(ctx, probe))
+		return false;
 	struct up_slot *slot = slot_get(probe->slot);
 	if (!slot)
 		return false;
 	count(&slot->entries);
 	if (probe->flags & UP_PROBE_COUNT_ONLY)
 		return false;
+	if (probe->flags & UP_PROBE_RETURN_SITES) {
+		call_open(ctx, id, probe, slot);
+		return false;
+	}
 	return frame_push(ctx, id, probe, slot);
 }
 
@@ -48,15 +54,8 @@ static __always_inline void call_leave(struct pt_regs *ctx)
 	if (!thread || !probe)
 		return;
 	__u64 start = frame_pop(thread, id, PT_REGS_SP(ctx) - RETURN_POPS);
-	if (!start)
-		return; /* entered before the probe was there, or accounted for already */
-	if (now >= start) {
-		histogram_add(probe, now - start);
-	} else {
-		struct up_slot *slot = slot_get(probe->slot);
-		if (slot)
-			count(&slot->lost[UP_LOST_CLOCK]);
-	}
+	if (start) /* else it was entered before the probe was there, or accounted for already */
+		call_record(probe, start, now);
 }
 
 #ifdef TIER_SESSION
@@ -93,16 +92,31 @@ int entry(struct pt_regs *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int thread_exit(void *ctx)
+/* On an instruction that leaves the function (`ret`, a jump out of the body). */
+SEC("kprobe")
+int site(struct pt_regs *ctx)
 {
-	frames_drain(UP_ABANDONED_THREAD_EXIT);
+	__u64 now = bpf_ktime_get_ns();
+	struct up_probe *probe = probe_get(bpf_get_attach_cookie(ctx));
+
+	if (probe && probe->flags & UP_PROBE_ENABLED && condition_holds(ctx, probe))
+		call_close(ctx, probe, now);
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int thread_exec(void *ctx)
+SEC("tp_btf/sched_process_exit")
+int thread_exit(void *ctx)
 {
-	frames_drain(UP_ABANDONED_EXEC);
+	if (frames_drain(UP_ABANDONED_THREAD_EXIT))
+		calls_end((__u32)bpf_get_current_pid_tgid(), UP_ABANDONED_THREAD_EXIT);
+	return 0;
+}
+
+/* The thread that replaces the image takes the process's id: its calls are under the old one. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(thread_exec, struct task_struct *task, int old_tid)
+{
+	if (frames_drain(UP_ABANDONED_EXEC))
+		calls_end((__u32)old_tid, UP_ABANDONED_EXEC);
 	return 0;
 }

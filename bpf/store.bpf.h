@@ -47,6 +47,18 @@ static __always_inline void histogram_add(const struct up_probe *probe, __u64 ns
 	__sync_fetch_and_add(&first->sum_ns, ns);
 }
 
+/* Count a call that was seen from entry to exit. */
+static __always_inline void call_record(const struct up_probe *probe, __u64 start, __u64 now)
+{
+	if (now >= start) {
+		histogram_add(probe, now - start);
+		return;
+	}
+	struct up_slot *slot = slot_get(probe->slot);
+	if (slot)
+		count(&slot->lost[UP_LOST_CLOCK]);
+}
+
 static __always_inline struct up_probe *probe_get(__u32 id)
 {
 	return bpf_map_lookup_elem(&probes, &id);
@@ -189,20 +201,26 @@ static __always_inline __u64 frame_pop(struct up_thread *thread, __u32 id, __u64
 	return start_ns;
 }
 
-/* The thread's calls all end here: it exits, or its image is replaced. */
-static __always_inline void frames_drain(enum up_abandoned reason)
+/*
+ * The thread's calls all end here: it exits, or its image is replaced. Returns whether it has
+ * calls in `calls` as well.
+ */
+static __always_inline bool frames_drain(enum up_abandoned reason)
 {
 	struct up_thread *thread =
 		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 
 	if (!thread)
-		return;
+		return false;
 	for (__u32 i = 0; i < UP_MAX_DEPTH; i++) {
 		if (i >= thread->depth)
 			break;
 		frame_abandon(&thread->frames[i], reason);
 	}
 	thread->depth = 0;
+	bool opened = thread->opened_calls;
+	thread->opened_calls = 0;
+	return opened;
 }
 
 #endif

@@ -18,30 +18,24 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "kernel/feature.h"
 #include "kernel/group.h"
 #include "kernel/linkset.h"
-#include "kernel/maps.h"
-#include "kernel/object.h"
+#include "kernel/load.h"
 #include "kernel/privs.h"
 
 /* The links of one group, as long as they are open. */
 struct open_group {
 	pid_t pid; /* of the process filter; 0: none */
-	struct linkset links;
-	int *series; /* n_series that these links feed */
-	size_t n_series;
+	struct linkset entries, exits;
+	int *probes; /* n_probes ids that these links are for, exits included */
+	size_t n_probes;
 };
 
 struct attach {
 	struct attach_options options;
-	struct object object;
-	struct maps *maps;
-	struct feature feature;
+	struct loaded loaded;
 	VEC(struct open_group) groups;
-	int exit_fd, exec_fd; /* tracepoints that empty the in-flight stacks */
 	size_t perf_functions;
-	unsigned long nofile;
 };
 
 static const char *const tier_names[] = {"auto", "session", "multi", "perf"};
@@ -62,115 +56,13 @@ int tier_parse(const char *name, enum tier *tier)
 	return -EINVAL;
 }
 
-/* ---- choosing the tier ------------------------------------------------------------------------ */
-
-static struct object_sizes sizes_for(const struct spec_limits *limits)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	uint32_t shards = cpus > 0 && (uint32_t)cpus < limits->shards ? (uint32_t)cpus : limits->shards;
-
-	return (struct object_sizes){
-		/* A series with many bounds takes two slots; one series is the self-test's. */
-		.chunks = 2 * (limits->series + 1) / UP_CHUNK_SLOTS + 1,
-		.shards = shards ? shards : 1,
-		.probes = limits->series + 1,
-	};
-}
-
-static void unload(struct attach *attach)
-{
-	if (attach->exit_fd >= 0)
-		close(attach->exit_fd);
-	if (attach->exec_fd >= 0)
-		close(attach->exec_fd);
-	attach->exit_fd = attach->exec_fd = -1;
-	maps_close(attach->maps);
-	attach->maps = NULL;
-	object_close(&attach->object);
-}
-
-static int link_tracepoints(struct attach *attach, struct err *err)
-{
-	attach->exit_fd = link_tracepoint(attach->object.prog_thread_exit);
-	attach->exec_fd = link_tracepoint(attach->object.prog_thread_exec);
-	int result = attach->exit_fd < 0 ? attach->exit_fd : attach->exec_fd < 0 ? attach->exec_fd : 0;
-	if (!result)
-		return 0;
-	struct strbuf why = {0};
-	privs_explain(attach->object.form->tier, result, &why);
-	err_set(err, result, REASON_KERNEL_UNSUPPORTED,
-		"cannot follow thread ends (sched_process_exit, sched_process_exec): %s",
-		strbuf_text(&why));
-	strbuf_fini(&why);
-	return result;
-}
-
-static int load(struct attach *attach, const struct object_form *form, struct err *err)
-{
-	const struct spec_limits *limits = &attach->options.limits;
-	struct object_sizes sizes = sizes_for(limits);
-	int result = object_open(&attach->object, form, &sizes, err);
-
-	if (result)
-		return result;
-	result = maps_open(&attach->object, limits->series + 1, &attach->maps, err);
-	if (!result)
-		result = feature_try(&attach->object, attach->maps, &attach->feature, err);
-	if (!result)
-		result = link_tracepoints(attach, err);
-	if (result)
-		unload(attach);
-	return result;
-}
-
-/* All tiers failed: say what is in the way, and for each form what happened. */
-static void explain_no_tier(const struct attach *attach, int error, const struct strbuf *tried,
-			    struct err *err)
-{
-	struct strbuf why = {0};
-	enum tier tier = attach->options.tier == TIER_AUTO ? TIER_MULTI : attach->options.tier;
-	bool denied = error == -EPERM || error == -EACCES;
-
-	privs_explain(tier, error, &why);
-	err_set(err, error, denied ? REASON_PERMISSION : REASON_KERNEL_UNSUPPORTED,
-		"no probe can be attached: %s (%s); see `uprobe_exporter doctor`",
-		strbuf_text(&why), strbuf_text(tried));
-	strbuf_fini(&why);
-}
-
-static int choose(struct attach *attach, struct err *err)
-{
-	struct strbuf tried = {0};
-	int first_error = -ENOTSUP;
-
-	for (const struct object_form *form = object_forms; form->name; form++) {
-		struct err why;
-		if (attach->options.tier != TIER_AUTO && attach->options.tier != form->tier)
-			continue;
-		int result = load(attach, form, &why);
-		if (!result) {
-			strbuf_fini(&tried);
-			return 0;
-		}
-		log_debug("tier does not work here", LOG_STR("form", form->name),
-			  LOG_STR("error", why.msg));
-		if (!tried.length || result == -EPERM || result == -EACCES)
-			first_error = result;
-		strbuf_printf(&tried, "%s%s: %s", tried.length ? "; " : "", form->name, why.msg);
-	}
-	explain_no_tier(attach, first_error, &tried, err);
-	strbuf_fini(&tried);
-	return first_error;
-}
-
 int attach_open(const struct attach_options *options, struct attach **out, struct err *err)
 {
 	struct attach *attach = alloc_zero(1, sizeof(*attach));
 
 	attach->options = *options;
-	attach->exit_fd = attach->exec_fd = -1;
-	attach->nofile = privs_raise_nofile();
-	int result = choose(attach, err);
+	privs_raise_nofile();
+	int result = load_open(options, &attach->loaded, err);
 	if (result) {
 		free(attach);
 		return result;
@@ -181,17 +73,17 @@ int attach_open(const struct attach_options *options, struct attach **out, struc
 
 enum tier attach_tier(const struct attach *attach)
 {
-	return attach->object.form->tier;
+	return attach->loaded.object.form->tier;
 }
 
 bool attach_pid_filter_covers_threads(const struct attach *attach)
 {
-	return attach->feature.pid_filter;
+	return attach->loaded.feature.pid_filter;
 }
 
 uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most)
 {
-	return maps_memory_bytes(attach->maps, at_most);
+	return maps_memory_bytes(attach->loaded.maps, at_most);
 }
 
 /* ---- attaching a plan --------------------------------------------------------------------------- */
@@ -249,12 +141,11 @@ static void refuse_for(const struct attach *attach, int error, struct attach_res
 static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 			  struct attach_result *result)
 {
-	uint32_t flags = probe->strategy == STRATEGY_NONE ? UP_PROBE_COUNT_ONLY : 0;
 	struct err err;
 
 	if (result->series >= 0)
 		return true;
-	int series = maps_add_series(attach->maps, probe->function->buckets, flags, &err);
+	int series = maps_add_series(attach->loaded.maps, probe->function->buckets, &err);
 	if (series < 0) {
 		refuse(result, err.reason, "%.*s", (int)sizeof(result->detail) - 1, err.msg);
 		return false;
@@ -295,73 +186,110 @@ static void *map_for_inspection(const struct plan_file *file, size_t *size)
 	return text == MAP_FAILED ? NULL : text;
 }
 
-/* Drop the refused sites from the group; returns how many are left. */
-static void keep_good(struct attach *attach, struct group *group, const int *errors,
-		      struct attach_result *results)
-{
-	size_t kept = 0;
+/* What linking a group needs at hand. */
+struct linking {
+	struct attach *attach;
+	struct group *group;
+	struct attach_result *results;
+	char path[64];
+};
 
-	for (size_t i = 0; i < group->n; i++) {
-		if (errors[i]) {
-			refuse_for(attach, errors[i], &results[group->probes[i]]);
-			continue;
-		}
-		group->probes[kept] = group->probes[i];
-		group->offsets[kept] = group->offsets[i];
-		group->cookies[kept] = group->cookies[i];
-		kept++;
-	}
-	group->n = kept;
+static bool is_pending(const void *context, size_t owner)
+{
+	const struct attach_result *results = context;
+
+	return results[owner].reason == REASON_NONE;
 }
 
-static struct link_sites group_sites(const struct attach *attach, const struct group *group,
-				     const char *path)
+/* Refuse the owners of refused sites, and forget all sites of those. */
+static void drop_refused(const struct linking *linking, const struct site_list *list,
+			 const int *errors)
 {
-	return (struct link_sites){
-		.path = path,
-		.offsets = group->offsets,
-		.cookies = group->cookies,
-		.n = group->n,
-		.pid = attach->feature.pid_filter ? group->pid : 0,
+	for (size_t i = 0; i < list->n; i++)
+		if (errors[i])
+			refuse_for(linking->attach, errors[i], &linking->results[list->owners[i]]);
+	site_list_filter(&linking->group->entries, is_pending, linking->results);
+	site_list_filter(&linking->group->exits, is_pending, linking->results);
+}
+
+/*
+ * Link one list. 0; -EAGAIN when sites were refused, and dropped, so that the group has to be
+ * linked anew; or the error that holds for all.
+ */
+static int link_list(const struct linking *linking, const struct site_list *list,
+		     enum link_kind kind, struct linkset *links)
+{
+	const struct object *object = &linking->attach->loaded.object;
+	struct link_sites sites = {
+		.path = linking->path,
+		.offsets = list->offsets,
+		.cookies = list->cookies,
+		.n = list->n,
+		.pid = linking->attach->loaded.feature.pid_filter ? linking->group->pid : 0,
 	};
+
+	*links = (struct linkset){0};
+	if (!list->n)
+		return 0;
+	int result = linkset_open(links, object, &sites, kind);
+	if (!linkset_error_is_of_site(result))
+		return result;
+	_cleanup_free_ int *errors = alloc_zero(list->n, sizeof(*errors));
+	unsigned tries = linkset_find_refused(object, &sites, kind, errors);
+	log_debug("the kernel refuses some sites", LOG_STR("file", linking->group->file->path),
+		  LOG_INT("tries", tries));
+	drop_refused(linking, list, errors);
+	return -EAGAIN;
 }
 
-/* Link what can be linked; 0, or the error that holds for all that is left. */
-static int link_group(struct attach *attach, struct group *group, const char *path,
-		      struct linkset *links, struct attach_result *results)
+/* Exits first: a call that is counted at its entry must find its exits probed. */
+static int link_once(const struct linking *linking, struct open_group *open)
 {
-	int result = -EINVAL;
+	const struct group *group = linking->group;
+	enum link_kind kind = group->strategy == STRATEGY_URETPROBE ? LINK_CALL : LINK_ENTRY;
+	int result = link_list(linking, &group->exits, LINK_EXIT, &open->exits);
 
-	/* Twice at most: once with all, once without those found to be refused. */
-	for (int round = 0; round < 3 && group->n; round++) {
-		struct link_sites sites = group_sites(attach, group, path);
-		result = linkset_open(links, &attach->object, &sites, group->with_return);
-		if (!linkset_error_is_of_site(result))
-			return result;
-		_cleanup_free_ int *errors = alloc_zero(group->n, sizeof(*errors));
-		unsigned tries = linkset_find_refused(&attach->object, &sites, group->with_return,
-						      errors);
-		log_debug("the kernel refuses some sites", LOG_STR("file", group->file->path),
-			  LOG_INT("tries", tries));
-		keep_good(attach, group, errors, results);
-	}
+	if (result)
+		return result;
+	result = link_list(linking, &group->entries, kind, &open->entries);
+	if (result)
+		linkset_close(&open->exits);
 	return result;
 }
 
-static void enable_group(struct attach *attach, const struct group *group,
-			 const struct linkset *links, struct attach_result *results)
+/* Each round either links all that is left or finds more that is refused. */
+static int link_group(const struct linking *linking, struct open_group *open)
 {
-	uint32_t tgid = attach->feature.pid_filter ? 0 : (uint32_t)group->pid;
-	struct open_group *open = vec_push(&attach->groups);
+	int result = -EAGAIN;
+
+	for (int round = 0; round < 4 && result == -EAGAIN; round++)
+		result = link_once(linking, open);
+	return result;
+}
+
+static void enable_list(const struct linking *linking, const struct site_list *list,
+			struct open_group *open)
+{
+	struct attach *attach = linking->attach;
+	pid_t pid = linking->group->pid;
+	uint32_t tgid = attach->loaded.feature.pid_filter ? 0 : (uint32_t)pid;
+
+	for (size_t i = 0; i < list->n; i++) {
+		open->probes[open->n_probes++] = (int)list->cookies[i];
+		maps_enable(attach->loaded.maps, (int)list->cookies[i], tgid);
+	}
+}
+
+static void enable_group(const struct linking *linking, struct open_group *open)
+{
+	const struct group *group = linking->group;
 
 	open->pid = group->pid;
-	open->links = *links;
-	open->series = alloc_zero(group->n, sizeof(int));
-	open->n_series = group->n;
-	for (size_t i = 0; i < group->n; i++) {
-		struct attach_result *result = &results[group->probes[i]];
-		open->series[i] = result->series;
-		maps_enable(attach->maps, result->series, tgid);
+	open->probes = alloc_zero(group->entries.n + group->exits.n, sizeof(*open->probes));
+	enable_list(linking, &group->exits, open); /* before the calls that need them are counted */
+	enable_list(linking, &group->entries, open);
+	for (size_t i = 0; i < group->entries.n; i++) {
+		struct attach_result *result = &linking->results[group->entries.owners[i]];
 		result->attached = true;
 		result->reason = REASON_NONE;
 		result->detail[0] = '\0';
@@ -377,35 +305,50 @@ static bool in_initial_pid_namespace(void)
 	       !strcmp(link, "pid:[4026531836]"); /* PROC_PID_INIT_INO */
 }
 
-static void attach_group(struct attach *attach, struct group *group,
-			 struct attach_result *results)
+static void refuse_group(const struct linking *linking, enum reason reason, const char *detail)
 {
-	char path[64];
-	size_t text_size;
-	struct linkset links;
+	const struct site_list *entries = &linking->group->entries;
 
-	if (group->pid && !attach->feature.pid_filter && !in_initial_pid_namespace()) {
-		for (size_t i = 0; i < group->n; i++)
-			refuse(&results[group->probes[i]], REASON_KERNEL_UNSUPPORTED,
-			       "this kernel's pid filter misses threads (mended in 6.10), and the "
-			       "exporter runs in a pid namespace of its own: run it with the host's");
-		return;
-	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", group->file->fd);
-	void *text = group->pid ? NULL : map_for_inspection(group->file, &text_size);
-	int result = link_group(attach, group, path, &links, results);
+	for (size_t i = 0; i < entries->n; i++)
+		refuse(&linking->results[entries->owners[i]], reason, "%s", detail);
+}
+
+static void link_and_enable(const struct linking *linking)
+{
+	const struct site_list *entries = &linking->group->entries;
+	struct open_group open = {0};
+	size_t text_size;
+	void *text = linking->group->pid ? NULL
+					 : map_for_inspection(linking->group->file, &text_size);
+	int result = link_group(linking, &open);
+
 	if (text)
 		munmap(text, text_size);
-	for (size_t i = 0; result && i < group->n; i++)
-		refuse_for(attach, result, &results[group->probes[i]]);
-	if (!result && group->n)
-		enable_group(attach, group, &links, results);
+	for (size_t i = 0; result && i < entries->n; i++)
+		refuse_for(linking->attach, result, &linking->results[entries->owners[i]]);
+	if (result || !entries->n)
+		return;
+	enable_group(linking, &open);
+	*vec_push(&linking->attach->groups) = open;
+}
+
+static void attach_group(struct attach *attach, struct group *group, struct attach_result *results)
+{
+	struct linking linking = {.attach = attach, .group = group, .results = results};
+
+	snprintf(linking.path, sizeof(linking.path), "/proc/self/fd/%d", group->file->fd);
+	if (group->pid && !attach->loaded.feature.pid_filter && !in_initial_pid_namespace())
+		refuse_group(&linking, REASON_KERNEL_UNSUPPORTED,
+			     "this kernel's pid filter misses threads (mended in 6.10), and the "
+			     "exporter runs in a pid namespace of its own: run it with the host's");
+	else
+		link_and_enable(&linking);
 }
 
 /* FNV-1a over the site's identity. That two sites share a number is rare and does no harm. */
-static uint32_t site_number(const struct plan_probe *probe)
+static uint32_t site_number(const struct plan_file *file, uint64_t offset)
 {
-	uint64_t words[] = {probe->file->dev, probe->file->ino, probe->entry_offset};
+	uint64_t words[] = {file->dev, file->ino, offset};
 	const unsigned char *bytes = (const unsigned char *)words;
 	uint32_t hash = 2166136261U;
 
@@ -425,16 +368,54 @@ static bool can_attach(struct attach *attach, const struct plan_probe *probe,
 	       perf_has_room(attach, result) && ensure_series(attach, probe, result);
 }
 
+static bool is_other(const void *context, size_t owner)
+{
+	return owner != *(const size_t *)context;
+}
+
+/* Put the entry, and the exits that are probed themselves, into the probe's group. */
+static void add_to_group(struct attach *attach, struct group_list *groups,
+			 const struct plan_probe *probe, size_t index, struct attach_result *result)
+{
+	static const uint32_t flags_of[] = {
+		[STRATEGY_NONE] = UP_PROBE_COUNT_ONLY,
+		[STRATEGY_URETPROBE] = 0,
+		[STRATEGY_RETURN_SITES] = UP_PROBE_RETURN_SITES,
+	};
+	struct group *group = group_of(groups, probe);
+	struct maps_site entry = {
+		.number = site_number(probe->file, probe->entry_offset),
+		.sp_adjust = probe->entry_sp_adjust,
+		.condition = probe->entry_condition,
+	};
+
+	for (size_t i = 0; i < probe->n_sites; i++) {
+		const struct plan_site *site = &probe->sites[i];
+		struct maps_site exit = {
+			.number = site_number(probe->file, site->offset),
+			.sp_adjust = site->sp_adjust,
+			.condition = site->condition,
+		};
+		int id = maps_add_exit(attach->loaded.maps, result->series, &exit);
+		if (id < 0) {
+			refuse(result, REASON_LIMIT,
+			       "no room for more probes on exits; raise limits.series");
+			site_list_filter(&group->exits, is_other, &index);
+			return;
+		}
+		site_list_add(&group->exits, site->offset, (uint64_t)id, index);
+	}
+	maps_set_entry(attach->loaded.maps, result->series, flags_of[probe->strategy], &entry);
+	site_list_add(&group->entries, probe->entry_offset, (uint64_t)result->series, index);
+}
+
 void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results)
 {
 	struct group_list groups = {0};
 
-	for (size_t i = 0; i < plan->n_probes; i++) {
-		if (!can_attach(attach, &plan->probes[i], &results[i]))
-			continue;
-		maps_set_site(attach->maps, results[i].series, site_number(&plan->probes[i]));
-		group_add(&groups, &plan->probes[i], i, results[i].series);
-	}
+	for (size_t i = 0; i < plan->n_probes; i++)
+		if (can_attach(attach, &plan->probes[i], &results[i]))
+			add_to_group(attach, &groups, &plan->probes[i], i, &results[i]);
 	for (size_t i = 0; i < groups.n; i++)
 		attach_group(attach, &groups.at[i], results);
 	group_list_fini(&groups);
@@ -449,11 +430,12 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 
 static void close_group(struct attach *attach, struct open_group *open)
 {
-	linkset_close_entries(&open->links);
-	for (size_t i = 0; i < open->n_series; i++)
-		maps_disable(attach->maps, open->series[i]);
-	linkset_close(&open->links);
-	free(open->series);
+	linkset_close_entries(&open->entries);
+	for (size_t i = 0; i < open->n_probes; i++)
+		maps_disable(attach->loaded.maps, open->probes[i]);
+	linkset_close(&open->entries);
+	linkset_close(&open->exits);
+	free(open->probes);
 }
 
 void attach_drop_process(struct attach *attach, pid_t pid)
@@ -471,7 +453,7 @@ void attach_drop_process(struct attach *attach, pid_t pid)
 
 void attach_read(const struct attach *attach, int series, struct reading *reading)
 {
-	maps_read(attach->maps, series, reading);
+	maps_read(attach->loaded.maps, series, reading);
 }
 
 void attach_close(struct attach *attach)
@@ -481,6 +463,6 @@ void attach_close(struct attach *attach)
 	for (size_t i = 0; i < attach->groups.n; i++)
 		close_group(attach, &attach->groups.at[i]);
 	vec_fini(&attach->groups);
-	unload(attach);
+	load_close(&attach->loaded);
 	free(attach);
 }

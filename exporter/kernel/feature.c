@@ -121,7 +121,7 @@ static int fail(const struct object *object, int error, struct err *err)
 int feature_try(const struct object *object, struct maps *maps, struct feature *feature,
 		struct err *err)
 {
-	int series = maps_add_series(maps, (struct buckets){0}, 0, err);
+	int series = maps_add_series(maps, (struct buckets){0}, err);
 	uint64_t offset, cookie = (uint64_t)series;
 	struct linkset links;
 	struct reading reading;
@@ -140,7 +140,7 @@ int feature_try(const struct object *object, struct maps *maps, struct feature *
 		.pid = getpid(),
 	};
 	maps_enable(maps, series, 0);
-	result = linkset_open(&links, object, &sites, true);
+	result = linkset_open(&links, object, &sites, LINK_CALL);
 	if (result)
 		return fail(object, result, err);
 	result = call_and_read(maps, series, &reading);

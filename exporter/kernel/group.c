@@ -4,46 +4,64 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 
-static struct group *find(struct group_list *groups, const struct plan_probe *probe)
+struct group *group_of(struct group_list *groups, const struct plan_probe *probe)
 {
-	bool with_return = probe->strategy != STRATEGY_NONE;
-
 	/* From the last: probes come in the config's order, so it is nearly always that one. */
 	for (size_t i = groups->n; i-- > 0;) {
 		struct group *group = &groups->at[i];
 		if (group->file == probe->file && group->pid == probe->target->pid &&
-		    group->with_return == with_return)
+		    group->strategy == probe->strategy)
 			return group;
 	}
 	struct group *group = vec_push(groups);
 	group->file = probe->file;
 	group->pid = probe->target->pid;
-	group->with_return = with_return;
+	group->strategy = probe->strategy;
 	return group;
 }
 
-void group_add(struct group_list *groups, const struct plan_probe *probe, size_t index, int series)
+void site_list_add(struct site_list *list, uint64_t offset, uint64_t cookie, size_t owner)
 {
-	struct group *group = find(groups, probe);
-
-	if (group->n == group->room) {
-		group->room = group->room ? 2 * group->room : 16;
-		group->probes = alloc_resize(group->probes, group->room, sizeof(*group->probes));
-		group->offsets = alloc_resize(group->offsets, group->room, sizeof(*group->offsets));
-		group->cookies = alloc_resize(group->cookies, group->room, sizeof(*group->cookies));
+	if (list->n == list->room) {
+		list->room = list->room ? 2 * list->room : 16;
+		list->offsets = alloc_resize(list->offsets, list->room, sizeof(*list->offsets));
+		list->cookies = alloc_resize(list->cookies, list->room, sizeof(*list->cookies));
+		list->owners = alloc_resize(list->owners, list->room, sizeof(*list->owners));
 	}
-	group->probes[group->n] = index;
-	group->offsets[group->n] = probe->entry_offset;
-	group->cookies[group->n] = (uint64_t)series;
-	group->n++;
+	list->offsets[list->n] = offset;
+	list->cookies[list->n] = cookie;
+	list->owners[list->n] = owner;
+	list->n++;
+}
+
+void site_list_filter(struct site_list *list, bool (*keep)(const void *context, size_t owner),
+		      const void *context)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (!keep(context, list->owners[i]))
+			continue;
+		list->offsets[kept] = list->offsets[i];
+		list->cookies[kept] = list->cookies[i];
+		list->owners[kept] = list->owners[i];
+		kept++;
+	}
+	list->n = kept;
+}
+
+static void site_list_fini(struct site_list *list)
+{
+	free(list->offsets);
+	free(list->cookies);
+	free(list->owners);
 }
 
 void group_list_fini(struct group_list *groups)
 {
 	for (size_t i = 0; i < groups->n; i++) {
-		free(groups->at[i].probes);
-		free(groups->at[i].offsets);
-		free(groups->at[i].cookies);
+		site_list_fini(&groups->at[i].entries);
+		site_list_fini(&groups->at[i].exits);
 	}
 	vec_fini(groups);
 }

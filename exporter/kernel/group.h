@@ -1,17 +1,24 @@
-/* Groups: the probes of a plan that go into one link set. */
+/* Groups: the probes of a plan that are linked together. */
 #ifndef KERNEL_GROUP_H
 #define KERNEL_GROUP_H
 
 #include "model/plan.h"
 
-/* Same file, same process, same need of a return probe. The three arrays go in step. */
+/* Instructions to probe; the arrays go in step. */
+struct site_list {
+	size_t n, room;
+	uint64_t *offsets; /* in the file */
+	uint64_t *cookies; /* probe ids */
+	size_t *owners;	   /* index into the plan */
+};
+
+/* Same file, same process, same exit strategy. */
 struct group {
 	const struct plan_file *file;
 	pid_t pid;
-	bool with_return;
-	size_t n, room;
-	size_t *probes; /* index into the plan */
-	uint64_t *offsets, *cookies;
+	enum exit_strategy strategy;
+	struct site_list entries;
+	struct site_list exits; /* STRATEGY_RETURN_SITES only */
 };
 
 struct group_list { /* grows with vec_push */
@@ -19,8 +26,13 @@ struct group_list { /* grows with vec_push */
 	size_t n, room;
 };
 
-/* Put a probe, which feeds `series`, into its group. */
-void group_add(struct group_list *groups, const struct plan_probe *probe, size_t index, int series);
+/* The group of a probe, made when it is the first of its kind. */
+struct group *group_of(struct group_list *groups, const struct plan_probe *probe);
 void group_list_fini(struct group_list *groups);
+
+void site_list_add(struct site_list *list, uint64_t offset, uint64_t cookie, size_t owner);
+/* Keep the sites whose owner `keep` says yes to. */
+void site_list_filter(struct site_list *list, bool (*keep)(const void *context, size_t owner),
+		      const void *context);
 
 #endif

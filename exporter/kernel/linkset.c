@@ -30,34 +30,32 @@ static int add_perf(struct fd_list *fds, int prog_fd, const struct link_sites *s
 }
 
 static int open_all(struct linkset *set, const struct object *object,
-		    const struct link_sites *sites, bool with_return)
+		    const struct link_sites *sites, enum link_kind kind)
 {
 	const struct object_form *form = object->form;
+	int prog_fd = kind == LINK_EXIT ? object->prog_site : object->prog_entry;
+	bool perf = form->tier == TIER_PERF;
 	int result = 0;
 
-	if (form->tier == TIER_PERF) {
-		if (with_return)
-			result = add_perf(&set->returns, object->prog_leave, sites, 1);
-		return result ? result : add_perf(&set->entries, object->prog_entry, sites, 0);
-	}
-	if (form->tier == TIER_SESSION && with_return)
+	if (form->tier == TIER_SESSION && kind == LINK_CALL)
 		return add_multi(&set->entries, object->prog_session, form->return_attach_type,
 				 sites, 0);
 	/* The return link first: an entry that is counted must find its return probe in place. */
-	if (with_return)
-		result = add_multi(&set->returns, object->prog_leave, form->return_attach_type,
-				   sites, 1);
-	if (!result)
-		result = add_multi(&set->entries, object->prog_entry, form->entry_attach_type,
-				   sites, 0);
-	return result;
+	if (kind == LINK_CALL)
+		result = perf ? add_perf(&set->returns, object->prog_leave, sites, 1)
+			      : add_multi(&set->returns, object->prog_leave,
+					  form->return_attach_type, sites, 1);
+	if (result)
+		return result;
+	return perf ? add_perf(&set->entries, prog_fd, sites, 0)
+		    : add_multi(&set->entries, prog_fd, form->entry_attach_type, sites, 0);
 }
 
 int linkset_open(struct linkset *set, const struct object *object, const struct link_sites *sites,
-		 bool with_return)
+		 enum link_kind kind)
 {
 	*set = (struct linkset){0};
-	int result = open_all(set, object, sites, with_return);
+	int result = open_all(set, object, sites, kind);
 	if (result)
 		linkset_close(set);
 	return result;
@@ -103,7 +101,7 @@ bool linkset_error_is_of_site(int error)
 
 /* Halve until the refused sites stand alone: two tries a level for each of them. */
 static unsigned bisect(const struct object *object, const struct link_sites *sites, size_t from,
-		       size_t n, bool with_return, int *errors)
+		       size_t n, enum link_kind kind, int *errors)
 {
 	struct link_sites part = {
 		.path = sites->path,
@@ -113,7 +111,7 @@ static unsigned bisect(const struct object *object, const struct link_sites *sit
 		.pid = sites->pid,
 	};
 	struct linkset trial;
-	int result = linkset_open(&trial, object, &part, with_return);
+	int result = linkset_open(&trial, object, &part, kind);
 
 	if (!result)
 		linkset_close(&trial);
@@ -122,12 +120,12 @@ static unsigned bisect(const struct object *object, const struct link_sites *sit
 			errors[from + i] = result;
 		return 1;
 	}
-	return 1 + bisect(object, sites, from, n / 2, with_return, errors) +
-	       bisect(object, sites, from + n / 2, n - n / 2, with_return, errors);
+	return 1 + bisect(object, sites, from, n / 2, kind, errors) +
+	       bisect(object, sites, from + n / 2, n - n / 2, kind, errors);
 }
 
 unsigned linkset_find_refused(const struct object *object, const struct link_sites *sites,
-			      bool with_return, int *errors)
+			      enum link_kind kind, int *errors)
 {
-	return bisect(object, sites, 0, sites->n, with_return, errors);
+	return bisect(object, sites, 0, sites->n, kind, errors);
 }

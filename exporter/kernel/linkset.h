@@ -1,6 +1,6 @@
 /*
- * The links of one group of sites: one file, one process filter, one exit strategy. Whatever the
- * tier, it opens as a whole and closes as a whole.
+ * The links over one list of sites: one file, one process filter, one kind. Whatever the tier, it
+ * opens as a whole and closes as a whole.
  */
 #ifndef KERNEL_LINKSET_H
 #define KERNEL_LINKSET_H
@@ -22,12 +22,18 @@ struct linkset {
 	struct fd_list returns; /* closed last: a call that was entered must find its return probe */
 };
 
+enum link_kind {
+	LINK_ENTRY, /* function entries, whose returns are not touched */
+	LINK_CALL,  /* function entries with the kernel's return probe */
+	LINK_EXIT,  /* instructions that leave a function */
+};
+
 /*
- * Link every site, with the return direction when `with_return`. 0, or -errno with nothing left
+ * Link every site. 0, or -errno with nothing left
  * open: the kernel refuses all sites because of one.
  */
 int linkset_open(struct linkset *set, const struct object *object, const struct link_sites *sites,
-		 bool with_return);
+		 enum link_kind kind);
 void linkset_close_entries(struct linkset *set);
 void linkset_close(struct linkset *set);
 
@@ -37,7 +43,7 @@ void linkset_close(struct linkset *set);
  * tried.
  */
 unsigned linkset_find_refused(const struct object *object, const struct link_sites *sites,
-			      bool with_return, int *errors);
+			      enum link_kind kind, int *errors);
 
 /* Whether an error speaks of one site (an instruction that cannot be probed) or of the whole. */
 bool linkset_error_is_of_site(int error);

@@ -26,7 +26,7 @@ struct bounds_table {
 
 struct chunk {
 	int fd;
-	const struct up_slot *slots;
+	struct up_slot *slots; /* mapped, writable */
 };
 
 struct maps {
@@ -35,7 +35,7 @@ struct maps {
 	struct up_probe *probes; /* mapped, writable */
 	size_t probes_bytes;
 	struct map_series *series; /* room for max_series, so that readers' pointers stay */
-	uint32_t n_series, n_slots;
+	uint32_t n_series, n_slots, n_exits;
 	struct chunk *chunks; /* room for object->sizes.chunks */
 	uint32_t n_chunks;
 	struct bounds_table tables[UP_BOUNDS_TABLES];
@@ -80,7 +80,7 @@ void maps_close(struct maps *maps)
 	if (!maps)
 		return;
 	for (uint32_t i = 0; i < maps->n_chunks; i++) {
-		munmap((void *)(uintptr_t)maps->chunks[i].slots, chunk_bytes(maps));
+		munmap(maps->chunks[i].slots, chunk_bytes(maps));
 		close(maps->chunks[i].fd);
 	}
 	for (uint32_t i = 0; i < maps->n_tables; i++)
@@ -99,7 +99,7 @@ static int add_chunk(struct maps *maps, struct err *err)
 		return err_set(err, fd, REASON_OUT_OF_RESOURCES,
 			       "no memory for %zu bytes of histograms: %s", chunk_bytes(maps),
 			       strerror(-fd));
-	void *slots = mmap(NULL, chunk_bytes(maps), PROT_READ, MAP_SHARED, fd, 0);
+	void *slots = mmap(NULL, chunk_bytes(maps), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	int result = slots == MAP_FAILED ? -errno : 0;
 	if (!result)
 		result = object_map_set(maps->object->map_chunks, maps->n_chunks, &fd);
@@ -166,7 +166,7 @@ static int find_table(struct maps *maps, struct buckets buckets, struct err *err
 	return add_table(maps, buckets, err);
 }
 
-int maps_add_series(struct maps *maps, struct buckets buckets, uint32_t flags, struct err *err)
+int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err)
 {
 	if (maps->n_series == maps->max_series)
 		return err_set(err, -ENOSPC, REASON_LIMIT,
@@ -184,34 +184,62 @@ int maps_add_series(struct maps *maps, struct buckets buckets, uint32_t flags, s
 	probe->bounds = (uint32_t)table;
 	probe->generation++;
 	probe->entry = (uint32_t)index;
-	__atomic_store_n(&probe->flags, flags & ~UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 	return index;
 }
 
-void maps_set_site(struct maps *maps, int series, uint32_t site)
+static void put_site(struct up_probe *probe, const struct maps_site *site)
 {
-	maps->probes[series].site = site;
+	probe->site = site->number;
+	probe->sp_adjust = site->sp_adjust;
+	probe->condition = site->condition;
 }
 
-void maps_enable(struct maps *maps, int series, uint32_t tgid)
+void maps_set_entry(struct maps *maps, int series, uint32_t flags, const struct maps_site *site)
 {
 	struct up_probe *probe = &maps->probes[series];
+
+	put_site(probe, site);
+	__atomic_store_n(&probe->flags, flags & ~UP_PROBE_ENABLED, __ATOMIC_RELEASE);
+}
+
+int maps_add_exit(struct maps *maps, int series, const struct maps_site *site)
+{
+	uint32_t id = maps->max_series + maps->n_exits;
+
+	if (id >= maps->object->sizes.probes)
+		return -ENOSPC;
+	maps->n_exits++;
+	struct up_probe *probe = &maps->probes[id];
+	probe->entry = (uint32_t)series;
+	put_site(probe, site);
+	return (int)id;
+}
+
+void maps_enable(struct maps *maps, int id, uint32_t tgid)
+{
+	struct up_probe *probe = &maps->probes[id];
 
 	probe->tgid = tgid;
 	__atomic_fetch_or(&probe->flags, UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 }
 
-void maps_disable(struct maps *maps, int series)
+void maps_disable(struct maps *maps, int id)
 {
-	__atomic_fetch_and(&maps->probes[series].flags, ~(uint32_t)UP_PROBE_ENABLED,
-			   __ATOMIC_RELEASE);
+	__atomic_fetch_and(&maps->probes[id].flags, ~(uint32_t)UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 }
 
-static const struct up_slot *slot_at(const struct maps *maps, uint32_t slot, uint32_t shard)
+static struct up_slot *slot_at(const struct maps *maps, uint32_t slot, uint32_t shard)
 {
 	const struct chunk *chunk = &maps->chunks[slot / UP_CHUNK_SLOTS];
 
 	return &chunk->slots[slot % UP_CHUNK_SLOTS * maps->object->sizes.shards + shard];
+}
+
+void maps_abandon(struct maps *maps, int series, enum up_abandoned reason)
+{
+	struct up_slot *slot = slot_at(maps, maps->series[series].slot, 0);
+
+	__atomic_fetch_add(&slot->abandoned[reason], 1, __ATOMIC_RELAXED);
 }
 
 /* In the order in which they are written within a call, backwards: see struct up_slot. */

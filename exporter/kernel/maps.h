@@ -9,7 +9,10 @@
 #include "model/layout.h"
 #include "model/reading.h"
 
-/* A series is an index, which is also the id of the probe that feeds it. */
+/*
+ * A series is an index, which is also the id of the entry probe that feeds it. Probes on exits
+ * have ids of their own, above all series.
+ */
 struct maps;
 
 /* `object` is borrowed and must outlive the maps. */
@@ -21,14 +24,27 @@ void maps_close(struct maps *maps);
  * Take a free series with these buckets: its index, or -errno with `err` (-ENOSPC with
  * REASON_LIMIT when limits.series are in use). The record is written disabled.
  */
-int maps_add_series(struct maps *maps, struct buckets buckets, uint32_t flags, struct err *err);
+int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err);
 
-/* Say which instruction of which file the series' probe sits on: probes on one have one number. */
-void maps_set_site(struct maps *maps, int series, uint32_t site);
+/* Where and when a probe counts. */
+struct maps_site {
+	uint32_t number;    /* the same for all probes on one instruction of one file */
+	int32_t sp_adjust;  /* as struct up_probe has them */
+	uint32_t condition;
+};
 
-/* Write the probe record: count or ignore; `tgid` 0 counts every process. */
-void maps_enable(struct maps *maps, int series, uint32_t tgid);
-void maps_disable(struct maps *maps, int series);
+/* Set up the entry probe of a series: enum up_probe_flags, less UP_PROBE_ENABLED. Disabled. */
+void maps_set_entry(struct maps *maps, int series, uint32_t flags, const struct maps_site *site);
+
+/* A probe on an exit of the function whose entry feeds `series`: its id, or -ENOSPC. Disabled. */
+int maps_add_exit(struct maps *maps, int series, const struct maps_site *site);
+
+/* Count a call of `series` as abandoned, from this side. */
+void maps_abandon(struct maps *maps, int series, enum up_abandoned reason);
+
+/* Write a probe record: count or ignore; `tgid` 0 counts every process. */
+void maps_enable(struct maps *maps, int probe, uint32_t tgid);
+void maps_disable(struct maps *maps, int probe);
 
 /* Sum a series over its shards; takes no system call and may run in any thread. */
 void maps_read(const struct maps *maps, int series, struct reading *reading);

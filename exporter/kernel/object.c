@@ -75,11 +75,14 @@ static int set_sizes(const struct object *object, int sample_fd)
 {
 	struct bpf_map *probes = bpf_object__find_map_by_name(object->bpf, "probes");
 	struct bpf_map *chunks = bpf_object__find_map_by_name(object->bpf, "chunks");
+	struct bpf_map *calls = bpf_object__find_map_by_name(object->bpf, "calls");
 	int result;
 
-	if (!probes || !chunks)
+	if (!probes || !chunks || !calls)
 		return -ENOENT;
 	result = bpf_map__set_max_entries(probes, object->sizes.probes);
+	if (!result)
+		result = bpf_map__set_max_entries(calls, object->sizes.calls);
 	if (!result)
 		result = bpf_map__set_max_entries(chunks, object->sizes.chunks);
 	if (!result)
@@ -116,11 +119,14 @@ static void find_descriptors(struct object *object)
 	object->prog_session = program_fd(bpf, "session");
 	object->prog_entry = program_fd(bpf, "entry");
 	object->prog_leave = program_fd(bpf, "leave");
+	object->prog_site = program_fd(bpf, "site");
 	object->prog_thread_exit = program_fd(bpf, "thread_exit");
 	object->prog_thread_exec = program_fd(bpf, "thread_exec");
 	object->map_probes = map_fd(bpf, "probes");
 	object->map_bounds = map_fd(bpf, "bounds");
 	object->map_chunks = map_fd(bpf, "chunks");
+	object->map_calls = map_fd(bpf, "calls");
+	object->map_ended = map_fd(bpf, "ended");
 }
 
 static int load(const struct object *object)
@@ -150,6 +156,7 @@ int object_open(struct object *object, const struct object_form *form,
 	set_attach_type(object->bpf, "session", form->return_attach_type);
 	set_attach_type(object->bpf, "leave", form->return_attach_type);
 	set_attach_type(object->bpf, "entry", form->entry_attach_type);
+	set_attach_type(object->bpf, "site", form->entry_attach_type);
 	result = load(object);
 	if (result) {
 		object_close(object);

@@ -25,15 +25,16 @@ struct object_sizes {
 	uint32_t chunks; /* most chunks of UP_CHUNK_SLOTS slots */
 	uint32_t shards;
 	uint32_t probes;
+	uint32_t calls; /* open calls of functions with return sites */
 };
 
 struct object {
 	const struct object_form *form;
 	struct bpf_object *bpf; /* owned */
 	/* Descriptors owned by `bpf`; -1 where the form has no such program. */
-	int prog_session, prog_entry, prog_leave;
+	int prog_session, prog_entry, prog_leave, prog_site;
 	int prog_thread_exit, prog_thread_exec;
-	int map_probes, map_bounds, map_chunks;
+	int map_probes, map_bounds, map_chunks, map_calls, map_ended;
 	struct object_sizes sizes;
 };
 

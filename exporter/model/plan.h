@@ -18,6 +18,13 @@
 /* How the end of a call will be seen, once `auto` is decided. */
 enum exit_strategy { STRATEGY_NONE, STRATEGY_URETPROBE, STRATEGY_RETURN_SITES };
 
+/* An instruction that leaves the function: `ret`, or a jump out of the body. */
+struct plan_site {
+	uint64_t offset;    /* in the file */
+	int32_t sp_adjust;  /* bytes to add to sp there to get sp at the function's entry */
+	uint32_t condition; /* enum up_condition: it leaves only if this holds */
+};
+
 /* A file that probes go into, opened once: path and descriptor mean the same inode. */
 struct plan_file {
 	const char *path;     /* canonical, for people */
@@ -44,7 +51,11 @@ struct plan_probe {
 	uint64_t symbol_offset;	      /* file offset of the symbol */
 	uint64_t entry_offset;	      /* file offset of the entry probe */
 	uint64_t size;		      /* bytes; 0 when the symbol has none */
+	int32_t entry_sp_adjust;    /* bytes to add to sp at the entry probe to get it at the symbol */
+	uint32_t entry_condition;   /* enum up_condition: the entry counts only if it holds */
 	enum exit_strategy strategy;
+	const struct plan_site *sites; /* STRATEGY_RETURN_SITES: n_sites exits */
+	size_t n_sites;
 	/* An earlier probe of this plan with the same file, site, filter and settings, whose
 	 * measurement this one shows as well; NULL when it is attached by itself. */
 	const struct plan_probe *shared_with;

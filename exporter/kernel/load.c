@@ -1,0 +1,117 @@
+/* Loading the programs: what is tried, and what is said when nothing works. */
+#include "kernel/load.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "kernel/link.h"
+#include "kernel/privs.h"
+
+/* Room for probes on exits: functions have three on average, and few have very many. */
+enum { EXITS_PER_SERIES = 8 };
+
+static struct object_sizes sizes_for(const struct spec_limits *limits)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	uint32_t shards = cpus > 0 && (uint32_t)cpus < limits->shards ? (uint32_t)cpus : limits->shards;
+
+	return (struct object_sizes){
+		/* A series with many bounds takes two slots; one series is the self-test's. */
+		.chunks = 2 * (limits->series + 1) / UP_CHUNK_SLOTS + 1,
+		.shards = shards ? shards : 1,
+		.probes = (1 + EXITS_PER_SERIES) * (limits->series + 1),
+		.calls = limits->in_flight,
+	};
+}
+
+void load_close(struct loaded *loaded)
+{
+	if (loaded->exit_fd >= 0)
+		close(loaded->exit_fd);
+	if (loaded->exec_fd >= 0)
+		close(loaded->exec_fd);
+	loaded->exit_fd = loaded->exec_fd = -1;
+	maps_close(loaded->maps);
+	loaded->maps = NULL;
+	object_close(&loaded->object);
+}
+
+static int link_tracepoints(struct loaded *loaded, struct err *err)
+{
+	loaded->exit_fd = link_tracepoint(loaded->object.prog_thread_exit);
+	loaded->exec_fd = link_tracepoint(loaded->object.prog_thread_exec);
+	int result = loaded->exit_fd < 0 ? loaded->exit_fd : loaded->exec_fd < 0 ? loaded->exec_fd : 0;
+	if (!result)
+		return 0;
+	struct strbuf why = {0};
+	privs_explain(loaded->object.form->tier, result, &why);
+	err_set(err, result, REASON_KERNEL_UNSUPPORTED,
+		"cannot follow thread ends (sched_process_exit, sched_process_exec): %s",
+		strbuf_text(&why));
+	strbuf_fini(&why);
+	return result;
+}
+
+static int try_form(const struct attach_options *options, const struct object_form *form,
+		    struct loaded *loaded, struct err *err)
+{
+	const struct spec_limits *limits = &options->limits;
+	struct object_sizes sizes = sizes_for(limits);
+	int result = object_open(&loaded->object, form, &sizes, err);
+
+	if (result)
+		return result;
+	result = maps_open(&loaded->object, limits->series + 1, &loaded->maps, err);
+	if (!result)
+		result = feature_try(&loaded->object, loaded->maps, &loaded->feature, err);
+	if (!result)
+		result = link_tracepoints(loaded, err);
+	if (result)
+		load_close(loaded);
+	return result;
+}
+
+/* All tiers failed: say what is in the way, and for each form what happened. */
+static void explain_no_tier(enum tier wanted, int error, const struct strbuf *tried,
+			    struct err *err)
+{
+	struct strbuf why = {0};
+	enum tier tier = wanted == TIER_AUTO ? TIER_MULTI : wanted;
+	bool denied = error == -EPERM || error == -EACCES;
+
+	privs_explain(tier, error, &why);
+	err_set(err, error, denied ? REASON_PERMISSION : REASON_KERNEL_UNSUPPORTED,
+		"no probe can be attached: %s (%s); see `uprobe_exporter doctor`",
+		strbuf_text(&why), strbuf_text(tried));
+	strbuf_fini(&why);
+}
+
+int load_open(const struct attach_options *options, struct loaded *loaded, struct err *err)
+{
+	struct strbuf tried = {0};
+	int first_error = -ENOTSUP;
+
+	*loaded = (struct loaded){.exit_fd = -1, .exec_fd = -1};
+	for (const struct object_form *form = object_forms; form->name; form++) {
+		struct err why;
+		if (options->tier != TIER_AUTO && options->tier != form->tier)
+			continue;
+		int result = try_form(options, form, loaded, &why);
+		if (!result) {
+			strbuf_fini(&tried);
+			return 0;
+		}
+		log_debug("tier does not work here", LOG_STR("form", form->name),
+			  LOG_STR("error", why.msg));
+		if (!tried.length || result == -EPERM || result == -EACCES)
+			first_error = result;
+		strbuf_printf(&tried, "%s%s: %s", tried.length ? "; " : "", form->name, why.msg);
+	}
+	explain_no_tier(options->tier, first_error, &tried, err);
+	strbuf_fini(&tried);
+	return first_error;
+}
+
