@@ -333,6 +333,9 @@ static void retry_target(struct probes *probes, struct target *target)
 
 void probes_retry(struct probes *probes)
 {
+	pthread_mutex_lock(&probes->lock);
+	attach_sweep(probes->attach);
+	pthread_mutex_unlock(&probes->lock);
 	for (size_t i = 0; i < probes->spec->n_targets; i++) {
 		struct target *target = &probes->targets[i];
 		struct file_stamp stamp = stamp_of(target->spec->binary);
@@ -359,6 +362,7 @@ struct snapshot *probes_snapshot(struct probes *probes, const struct collect_bui
 	struct collect_row *rows = alloc_zero(probes->n, sizeof(*rows));
 
 	pthread_mutex_lock(&probes->lock);
+	attach_sweep(probes->attach);
 	for (size_t i = 0; i < probes->n; i++)
 		fill_row(probes, &probes->all[i], &rows[i]);
 	struct collect_input input = {

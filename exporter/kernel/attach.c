@@ -8,6 +8,7 @@
 #include "kernel/attach.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "kernel/linkset.h"
 #include "kernel/load.h"
 #include "kernel/privs.h"
+#include "kernel/sweep.h"
 
 /* The links of one group, as long as they are open. */
 struct open_group {
@@ -36,6 +38,7 @@ struct attach {
 	struct loaded loaded;
 	VEC(struct open_group) groups;
 	size_t perf_functions;
+	atomic_bool has_exits; /* some probe sits on an exit */
 };
 
 static const char *const tier_names[] = {"auto", "session", "multi", "perf"};
@@ -284,6 +287,8 @@ static void enable_group(const struct linking *linking, struct open_group *open)
 {
 	const struct group *group = linking->group;
 
+	if (group->exits.n)
+		linking->attach->has_exits = true;
 	open->pid = group->pid;
 	open->probes = alloc_zero(group->entries.n + group->exits.n, sizeof(*open->probes));
 	enable_list(linking, &group->exits, open); /* before the calls that need them are counted */
@@ -449,6 +454,12 @@ void attach_drop_process(struct attach *attach, pid_t pid)
 		close_group(attach, open);
 		*open = attach->groups.at[--attach->groups.n];
 	}
+}
+
+void attach_sweep(struct attach *attach)
+{
+	if (attach->has_exits)
+		sweep_calls(&attach->loaded.object, attach->loaded.maps);
 }
 
 void attach_read(const struct attach *attach, int series, struct reading *reading)

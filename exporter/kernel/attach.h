@@ -69,6 +69,12 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 /* The process of pid-filtered links has ended: close its links. Its series stay readable. */
 void attach_drop_process(struct attach *attach, pid_t pid);
 
+/*
+ * Account for calls that ended with their thread (return sites only). To be called before
+ * readings that should show them, and now and then in any case.
+ */
+void attach_sweep(struct attach *attach);
+
 /* Sum one series over its shards. Takes no system call. */
 void attach_read(const struct attach *attach, int series, struct reading *reading);
 
