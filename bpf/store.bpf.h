@@ -81,10 +81,8 @@ static __always_inline void frame_abandon(const struct up_frame *frame, enum up_
 /* A frame whose call has ended while a younger one at the same sp was still open. */
 #define FRAME_CLOSED (~0U)
 
-/*
- * Drop the frames that an event at `sp` shows to be dead, those saved below it. Returns the depth
- * that is left, which the caller stores after its own change.
- */
+/* Drop the frames that an event at `sp` shows to be dead, those saved below it. Returns the depth
+ * that is left. */
 static __always_inline __u32 frames_drop_dead(struct up_thread *thread, __u64 sp)
 {
 	__u32 depth = thread->depth;
@@ -98,6 +96,7 @@ static __always_inline __u32 frames_drop_dead(struct up_thread *thread, __u64 sp
 		frame_abandon(&thread->frames[top], UP_ABANDONED_UNWOUND);
 		depth = top;
 	}
+	thread->depth = depth;
 	return depth;
 }
 
@@ -158,12 +157,10 @@ static __always_inline bool frame_push(struct pt_regs *ctx, __u32 id, const stru
 	}
 	__u32 depth = frames_drop_dead(thread, sp);
 	__u32 top = depth - 1;
-	thread->depth = depth; /* what is dropped now is not dropped again below */
 	if (top < UP_MAX_DEPTH && thread->frames[top].sp == sp &&
 	    is_dead_at_same_sp(ctx, &thread->frames[top], id, probe))
 		depth = frames_drop_dead(thread, sp + 1);
 	if (depth >= UP_MAX_DEPTH) {
-		thread->depth = UP_MAX_DEPTH;
 		count(&slot->abandoned[UP_ABANDONED_DEPTH]);
 		return false;
 	}
@@ -194,10 +191,9 @@ static __always_inline __u64 frame_pop(struct up_thread *thread, __u32 id, __u64
 		start_ns = thread->frames[at].start_ns;
 		thread->frames[at].probe = FRAME_CLOSED;
 		if (below == 1) /* nearly always: the frame is the top one */
-			depth = at;
+			thread->depth = at;
 		break;
 	}
-	thread->depth = depth;
 	return start_ns;
 }
 
