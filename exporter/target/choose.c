@@ -1,9 +1,10 @@
 /* Which of the symbols that have a wanted name is meant, and what to tell when none can be. */
+#include "target/choose.h"
+
 #include <elf.h>
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "target/lookup.h"
 
 enum { LISTED = 8 };
 
@@ -205,8 +206,8 @@ static void warn(const struct lookup *lookup, struct choice *choice)
 			(unsigned long long)c->size);
 }
 
-void lookup_choose(const struct lookup *lookup, const struct lookup_name *name, const char *text,
-		   struct symbols *symbols, struct choice *choice)
+void choose_function(const struct lookup *lookup, const struct lookup_name *name, const char *text,
+		     struct symbols *symbols, struct choice *choice)
 {
 	const struct candidate *found[LOOKUP_CANDIDATES];
 	struct request request = request_of(text);

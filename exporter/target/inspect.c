@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "target/choose.h"
 #include "target/dynamic.h"
 #include "target/evidence.h"
 #include "target/image.h"
@@ -114,8 +115,8 @@ static void choose_all(struct inspection *inspection)
 	for (size_t i = 0; i < inspection->n; i++) {
 		struct inspect_wanted *wanted = &inspection->wanted[i];
 		struct choice choice;
-		lookup_choose(&inspection->lookup, name_of(inspection, i), wanted->text,
-			      &inspection->symbols, &choice);
+		choose_function(&inspection->lookup, name_of(inspection, i), wanted->text,
+				&inspection->symbols, &choice);
 		wanted->reason = choice.reason;
 		wanted->detail = choice.detail;
 		wanted->warning = choice.warning;

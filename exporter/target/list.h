@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#define LIST_MOST	(2u << 20) /* symbols looked at: 48 MiB */
+#define LIST_MOST	(1u << 20) /* symbols kept: 24 MiB, and as much again to sort them */
 #define LIST_MOST_NAMES 16	   /* aliases shown of one function */
 
 struct list_function {

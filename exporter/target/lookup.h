@@ -1,7 +1,7 @@
 /*
  * Looking up many names in one pass over a file's symbols: the wanted names are a hash table,
  * and each symbol that has one of them becomes a candidate. Which candidate is meant is then
- * decided by lookup_choose.
+ * decided by choose_function (choose.h).
  */
 #ifndef TARGET_LOOKUP_H
 #define TARGET_LOOKUP_H
@@ -61,23 +61,5 @@ void lookup_place(const struct image *image, const struct symbol *symbol,
 
 /* The length of `text` without its version. */
 size_t lookup_base_length(const char *text);
-
-struct choice {
-	enum reason reason; /* REASON_NONE: `candidate` is meant */
-	const struct candidate *candidate;
-	const char *symbol;  /* the full name, with version; in the arena */
-	const char *detail;  /* why not; in the arena */
-	const char *warning; /* NULL when there is none */
-};
-
-/*
- * Decide which function `text` (name, name@VERSION or name@@VERSION) means. Rules: without a
- * version the default one is meant, or the only one; aliases at one offset are one function;
- * several functions of one name are ambiguous, a global one among local ones too, since nobody
- * can tell which was meant. REASON_SYMBOL_NOT_FOUND, REASON_SYMBOL_UNDEFINED and REASON_IFUNC
- * come without `detail`: their callers know more.
- */
-void lookup_choose(const struct lookup *lookup, const struct lookup_name *name, const char *text,
-		   struct symbols *symbols, struct choice *choice);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * From spec to plan: open each target's file once, see who maps it, inspect it for all of its
- * functions together, then decide for each function whether and how it is probed.
+ * From spec to plan: open each target's file once, inspect it for all of its functions together,
+ * see who maps it, then decide for each function whether and how it is probed.
  */
 #include "target/resolve.h"
 
@@ -19,6 +19,7 @@ struct job {
 	struct plan_file *file;
 	struct inspect_facts facts;
 	VEC(struct plan_probe *) probes;
+	struct inspect_wanted *wanted; /* one for each of `probes`; owned */
 };
 
 struct resolution {
@@ -83,22 +84,6 @@ static void open_target(struct resolution *resolution, const struct spec_target 
 		*vec_push(&job->probes) = &probes[i];
 		if (no_process)
 			refuse(&probes[i], pid_err.reason, detail);
-	}
-}
-
-static void count_mappings(struct plan *plan)
-{
-	_cleanup_free_ struct proc_mapped *mapped = alloc_zero(plan->n_files, sizeof(*mapped));
-
-	for (size_t i = 0; i < plan->n_files; i++) {
-		mapped[i].dev = plan->files[i].dev;
-		mapped[i].ino = plan->files[i].ino;
-		mapped[i].path = plan->files[i].path;
-	}
-	proc_count(mapped, plan->n_files);
-	for (size_t i = 0; i < plan->n_files; i++) {
-		plan->files[i].mapping_processes = mapped[i].processes;
-		plan->files[i].mapping_programs = mapped[i].programs;
 	}
 }
 
@@ -202,15 +187,37 @@ static void decide(struct plan *plan, const struct job *job, const struct inspec
 		decide_exit(plan, job, probe);
 }
 
-static void run_job(struct plan *plan, struct job *job)
+static void inspect(struct plan *plan, struct job *job)
 {
-	_cleanup_free_ struct inspect_wanted *wanted = alloc_zero(job->probes.n, sizeof(*wanted));
+	job->wanted = alloc_zero(job->probes.n, sizeof(*job->wanted));
+	for (size_t i = 0; i < job->probes.n; i++)
+		job->wanted[i].text = job->probes.at[i]->function->symbol;
+	inspect_file(job->file, job->wanted, job->probes.n, &plan->arena, &job->facts);
+}
 
-	for (size_t i = 0; i < job->probes.n; i++)
-		wanted[i].text = job->probes.at[i]->function->symbol;
-	inspect_file(job->file, wanted, job->probes.n, &plan->arena, &job->facts);
-	for (size_t i = 0; i < job->probes.n; i++)
-		decide(plan, job, &wanted[i], job->probes.at[i]);
+static bool found_any(const struct job *jobs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < jobs[i].probes.n; j++)
+			if (!jobs[i].probes.at[j]->reason && !jobs[i].wanted[j].reason)
+				return true;
+	return false;
+}
+
+static void count_mappings(struct plan *plan)
+{
+	_cleanup_free_ struct proc_mapped *mapped = alloc_zero(plan->n_files, sizeof(*mapped));
+
+	for (size_t i = 0; i < plan->n_files; i++) {
+		mapped[i].dev = plan->files[i].dev;
+		mapped[i].ino = plan->files[i].ino;
+		mapped[i].path = plan->files[i].path;
+	}
+	proc_count(mapped, plan->n_files);
+	for (size_t i = 0; i < plan->n_files; i++) {
+		plan->files[i].mapping_processes = mapped[i].processes;
+		plan->files[i].mapping_programs = mapped[i].programs;
+	}
 }
 
 /* ---- probes at one place
@@ -314,11 +321,16 @@ struct plan *resolve_plan(const struct spec *spec, const struct spec_target *onl
 	plan_probes(plan, only);
 	for (size_t i = 0; i < plan->n_probes; i += plan->probes[i].target->n_functions)
 		open_target(&resolution, plan->probes[i].target, &plan->probes[i]);
-	count_mappings(plan);
+	for (size_t i = 0; i < plan->n_files; i++)
+		inspect(plan, &jobs[i]);
+	if (!only || found_any(jobs, plan->n_files)) /* not for each vain retry */
+		count_mappings(plan);
 	for (size_t i = 0; i < plan->n_files; i++) {
-		run_job(plan, &jobs[i]);
+		for (size_t j = 0; j < jobs[i].probes.n; j++)
+			decide(plan, &jobs[i], &jobs[i].wanted[j], jobs[i].probes.at[j]);
 		share_within(plan, &jobs[i]);
 		vec_fini(&jobs[i].probes);
+		free(jobs[i].wanted);
 	}
 	return plan;
 }

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-enum { PAGE_BYTES = 4096, PAGES = 2048 };
+enum { PAGE_BYTES = 4096, PAGES = STRINGS_CACHE_BYTES / PAGE_BYTES };
 
 void strings_init(struct strings *strings, const struct image *image, uint64_t offset,
 		  uint64_t size)

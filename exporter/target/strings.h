@@ -13,10 +13,13 @@
 /* Longer names are treated as absent; mangled C++ names of ten thousand characters exist. */
 #define STRINGS_LONGEST 16384
 
+/* A larger table is read from the file again and again unless it is read in ascending order. */
+#define STRINGS_CACHE_BYTES (8u << 20)
+
 struct strings {
 	const struct image *image; /* borrowed; NULL for an empty table */
 	uint64_t offset, size;
-	unsigned char *pages; /* cache memory, touched only as far as used: 8 MiB at most */
+	unsigned char *pages; /* cache memory, touched only as far as used */
 	uint64_t *held;	      /* number of the page + 1 in each place of the cache; 0: none */
 	char *joined;	      /* a string that crosses pages */
 };

@@ -1,4 +1,9 @@
-/* Streaming symbol tables in blocks. Format: gABI chapter 4 "Symbol Table". */
+/*
+ * Streaming symbol tables in blocks. Format: gABI chapter 4 "Symbol Table".
+ *
+ * Some linkers sort names (lld -O2), so that the symbols' order jumps about in a string table that
+ * is larger than its cache. A block is then shown in the order of its names.
+ */
 #include "target/symbols.h"
 
 #include <errno.h>
@@ -7,7 +12,14 @@
 
 #include "base/alloc.h"
 
-enum { BLOCK = 2048 };
+enum { BLOCK = 256 * 1024, READ_AT_ONCE = 2048 };
+
+/* One symbol waiting in a block. */
+struct waiting {
+	Elf64_Sym entry;
+	uint32_t source; /* the STT_FILE before it */
+	uint16_t versym;
+};
 
 static int bad(struct err *err, const char *what)
 {
@@ -89,13 +101,18 @@ struct pass {
 	struct symbols *symbols;
 	struct strings *strings;
 	bool dynamic;
-	uint64_t source; /* the last STT_FILE's name */
+	uint64_t offset, n;
+	uint64_t versym_offset; /* 0: none */
 	symbols_visit *visit;
 	void *context;
+	uint32_t source;	 /* the last STT_FILE's name */
+	struct waiting *waiting; /* one block */
+	size_t n_waiting;
 };
 
-static void show(struct pass *pass, const Elf64_Sym *entry, uint16_t versym)
+static void show(struct pass *pass, const struct waiting *waiting)
 {
+	const Elf64_Sym *entry = &waiting->entry;
 	struct symbol symbol = {
 		.is_default = true,
 		.dynamic = pass->dynamic,
@@ -105,71 +122,111 @@ static void show(struct pass *pass, const Elf64_Sym *entry, uint16_t versym)
 		.value = entry->st_value,
 		.size = entry->st_size,
 		.string = entry->st_name,
-		.versym = versym,
+		.versym = waiting->versym,
 	};
 
-	if (ELF64_ST_TYPE(entry->st_info) == STT_FILE) {
-		pass->source = entry->st_name;
-		return;
-	}
 	symbol.name = strings_get(pass->strings, entry->st_name, &symbol.length);
 	if (!symbol.name || symbol.length == 0)
 		return;
 	if (symbol.bind == STB_LOCAL)
-		symbol.source = pass->source;
+		symbol.source = waiting->source;
 	if (!pass->dynamic)
 		split_version(&symbol);
 	else
-		symbol.version =
-			versions_name(&pass->symbols->versions, versym, &symbol.is_default);
+		symbol.version = versions_name(&pass->symbols->versions, waiting->versym,
+					       &symbol.is_default);
 	if (!symbol.version)
 		symbol.is_default = true;
 	pass->visit(pass->context, &symbol);
 }
 
-static int each(struct pass *pass, uint64_t offset, uint64_t n, uint64_t versym_offset,
-		struct err *err)
+static int by_name(const void *left, const void *right)
+{
+	const struct waiting *a = left, *b = right;
+
+	return (a->entry.st_name > b->entry.st_name) - (a->entry.st_name < b->entry.st_name);
+}
+
+static void show_block(struct pass *pass)
+{
+	if (pass->n_waiting && pass->strings->size > STRINGS_CACHE_BYTES)
+		qsort(pass->waiting, pass->n_waiting, sizeof(*pass->waiting), by_name);
+	for (size_t i = 0; i < pass->n_waiting; i++)
+		show(pass, &pass->waiting[i]);
+	pass->n_waiting = 0;
+}
+
+static void take(struct pass *pass, const Elf64_Sym *entry, uint16_t versym)
+{
+	if (ELF64_ST_TYPE(entry->st_info) == STT_FILE)
+		pass->source = entry->st_name;
+	else if (entry->st_name)
+		pass->waiting[pass->n_waiting++] = (struct waiting){*entry, pass->source, versym};
+}
+
+static int read_some(struct pass *pass, uint64_t first, size_t n, struct err *err)
 {
 	const struct image *image = pass->symbols->image;
-	_cleanup_free_ Elf64_Sym *entries = alloc_resize(NULL, BLOCK, sizeof(*entries));
-	_cleanup_free_ uint16_t *versyms = alloc_zero(BLOCK, sizeof(*versyms));
+	Elf64_Sym entries[READ_AT_ONCE];
+	uint16_t versyms[READ_AT_ONCE] = {0};
 
-	for (uint64_t done = 0; done < n;) {
-		size_t some = n - done < BLOCK ? n - done : BLOCK;
-		if (image_read(image, offset + done * sizeof(*entries), entries,
-			       some * sizeof(*entries)))
-			return bad(err, "its symbol table cannot be read");
-		if (versym_offset && image_read(image, versym_offset + done * sizeof(*versyms),
-						versyms, some * sizeof(*versyms)))
-			return bad(err, "the versions of its symbols cannot be read");
-		for (size_t i = 0; i < some; i++)
-			show(pass, &entries[i], versyms[i]);
-		done += some;
-	}
+	if (image_read(image, pass->offset + first * sizeof(*entries), entries,
+		       n * sizeof(*entries)))
+		return bad(err, "its symbol table cannot be read");
+	if (pass->versym_offset && image_read(image, pass->versym_offset + first * sizeof(*versyms),
+					      versyms, n * sizeof(*versyms)))
+		return bad(err, "the versions of its symbols cannot be read");
+	for (size_t i = 0; i < n; i++)
+		take(pass, &entries[i], versyms[i]);
 	return 0;
+}
+
+static int each(struct pass *pass, struct err *err)
+{
+	_cleanup_free_ struct waiting *waiting =
+		alloc_resize(NULL, pass->n < BLOCK ? pass->n : BLOCK, sizeof(*waiting));
+	int rc = 0;
+
+	pass->waiting = waiting;
+	for (uint64_t done = 0; done < pass->n && !rc;) {
+		size_t some = pass->n - done < READ_AT_ONCE ? pass->n - done : READ_AT_ONCE;
+		rc = read_some(pass, done, some, err);
+		done += some;
+		if (pass->n_waiting > BLOCK - READ_AT_ONCE || done == pass->n)
+			show_block(pass);
+	}
+	return rc;
 }
 
 int symbols_each_dynamic(struct symbols *symbols, symbols_visit *visit, void *context,
 			 struct err *err)
 {
 	struct dynamic *dynamic = symbols->dynamic;
-	struct pass pass = {.symbols = symbols,
-			    .strings = &dynamic->strings,
-			    .dynamic = true,
-			    .visit = visit,
-			    .context = context};
+	struct pass pass = {
+		.symbols = symbols,
+		.strings = &dynamic->strings,
+		.dynamic = true,
+		.offset = dynamic->symbols_offset,
+		.n = dynamic->n_symbols,
+		.versym_offset = symbols->versions.versym_offset,
+		.visit = visit,
+		.context = context,
+	};
 
-	return each(&pass, dynamic->symbols_offset, dynamic->n_symbols,
-		    symbols->versions.versym_offset, err);
+	return each(&pass, err);
 }
 
 int symbols_each(struct symbols *symbols, symbols_visit *visit, void *context, struct err *err)
 {
-	struct pass pass = {.symbols = symbols,
-			    .strings = &symbols->strings,
-			    .visit = visit,
-			    .context = context};
-	int rc = each(&pass, symbols->offset, symbols->n, 0, err);
+	struct pass pass = {
+		.symbols = symbols,
+		.strings = &symbols->strings,
+		.offset = symbols->offset,
+		.n = symbols->n,
+		.visit = visit,
+		.context = context,
+	};
+	int rc = each(&pass, err);
 
 	return rc ? rc : symbols_each_dynamic(symbols, visit, context, err);
 }

@@ -1,0 +1,73 @@
+/*
+ * Any bytes as a target file: every pass of the resolver and the listing over them. Nothing is
+ * expected but that it ends, in bounds.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <stdio.h>
+
+#include "target/inspect.h"
+#include "target/list.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void inspect(int fd, const char *path)
+{
+	static const char *const texts[] = {
+		"f",	 "first",  "foo",  "foo@V1", "foo@@V2", "two", "puts", "pick",	"counter",
+		"fisrt", "helper", "main", "x.cold", "no_type", "",    "@",    "_start"};
+	enum { N = sizeof(texts) / sizeof(*texts) };
+	struct inspect_wanted wanted[N] = {0};
+	struct plan_file file = {.path = path, .fd = fd};
+	struct inspect_facts facts;
+	struct arena arena;
+
+	arena_init(&arena);
+	for (size_t i = 0; i < N; i++)
+		wanted[i].text = texts[i];
+	inspect_file(&file, wanted, N, &arena, &facts);
+	for (size_t i = 0; i < N; i++)
+		if (!wanted[i].reason == !!wanted[i].detail ||
+		    (!wanted[i].reason && !wanted[i].symbol))
+			__builtin_trap(); /* an answer without a text, or a text without an answer
+					   */
+	arena_fini(&arena);
+}
+
+static void count(void *context, const struct list_file *file, const struct list_function *function)
+{
+	(void)file;
+	for (size_t i = 0; i < function->n_names; i++)
+		*(size_t *)context += strlen(function->names[i]);
+}
+
+static void list(const char *path)
+{
+	struct list_file file;
+	struct arena arena;
+	struct err err = {0};
+	size_t total = 0;
+
+	arena_init(&arena);
+	list_functions(path, "*", count, &total, &arena, &file, &err);
+	arena_fini(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	static int fd = -1;
+	char path[64];
+
+	if (fd < 0)
+		fd = memfd_create("input", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (ftruncate(fd, 0) || pwrite(fd, bytes, size, 0) != (ssize_t)size)
+		return 0;
+	inspect(fd, path);
+	list(path);
+	return 0;
+}
