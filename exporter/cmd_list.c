@@ -128,7 +128,7 @@ int cmd_list(const char *path, const char *pattern, bool usdt, bool json, FILE *
 		print_end(&printing, &file);
 	if (shown == 0)
 		complain(pattern ? "no function matches the pattern"
-				 : "the file names no function");
+				 : "the file names no function (it is stripped)");
 	if (shown > 0 && file.truncated)
 		complain("the file has too many symbols: not all are listed");
 	strbuf_fini(&printing.line);
