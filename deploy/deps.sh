@@ -17,6 +17,7 @@ libc6-dev         build
 libelf-dev        build
 libmicrohttpd-dev build
 libyaml-dev       build
+libzydis-dev      build
 linux-libc-dev    build
 make              build
 pkg-config        build

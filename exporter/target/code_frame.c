@@ -1,0 +1,126 @@
+/*
+ * How deep the stack is at each instruction. Frames flow along the edges until nothing changes;
+ * where paths with different depths meet, the depth is not known.
+ *
+ * Behind a call that does not return the text goes on with code that belongs to another path, so
+ * the edge from a call to an instruction that is also jumped to counts only when no other path
+ * gets there.
+ */
+#include "target/code_machine.h"
+
+struct frames {
+	struct code *code;
+	VEC(uint32_t) pending; /* steps whose frame has changed */
+	VEC(uint32_t) behind;  /* steps behind calls and jumped to, held back */
+};
+
+static struct code_frame frame_of(const struct code_step *step)
+{
+	return (struct code_frame){step->sp, step->bp, step->sp_known, step->bp_known};
+}
+
+static void merge(struct frames *frames, uint32_t index, const struct code_frame *frame)
+{
+	struct code_step *step = &frames->code->steps.at[index];
+	bool sp = frame->sp_known, bp = frame->bp_known;
+
+	if (step->seen) {
+		sp = sp && step->sp_known && step->sp == frame->sp;
+		bp = bp && step->bp_known && step->bp == frame->bp;
+		if (sp == step->sp_known && bp == step->bp_known)
+			return;
+	}
+	step->seen = true;
+	step->sp_known = sp;
+	step->bp_known = bp;
+	step->sp = sp ? frame->sp : 0;
+	step->bp = bp ? frame->bp : 0;
+	*vec_push(&frames->pending) = index;
+}
+
+/* The frame goes to the step at `address`, if one is there. */
+static void reach(struct frames *frames, uint64_t address, const struct code_frame *frame)
+{
+	const struct code_step *step = code_step_at(frames->code, address);
+
+	if (step)
+		merge(frames, (uint32_t)(step - frames->code->steps.at), frame);
+}
+
+static bool is_call(const struct code_step *step)
+{
+	return step->flow == FLOW_CALL || step->flow == FLOW_CALL_SLOT ||
+	       step->flow == FLOW_CALL_INDIRECT;
+}
+
+static bool goes_on(const struct code_step *step)
+{
+	return step->flow == FLOW_NEXT || step->flow == FLOW_BRANCH ||
+	       step->flow == FLOW_BRANCH_OTHER || is_call(step);
+}
+
+static struct code_frame frame_behind(const struct code *code, const struct code_step *step)
+{
+	struct code_frame frame = frame_of(step);
+	size_t room;
+	const unsigned char *bytes = code_bytes(code, step->address, &room);
+
+	if (bytes)
+		code->machine->track(bytes, room, step->address, &frame);
+	return frame;
+}
+
+static void propagate(struct frames *frames, uint32_t index)
+{
+	const struct code *code = frames->code;
+	const struct code_step *step = &code->steps.at[index];
+	struct code_frame frame = frame_behind(code, step);
+	const struct code_step *next = code_step_at(code, step->address + step->length);
+
+	for (uint32_t i = 0; i < step->n_edges; i++)
+		reach(frames, code->edges.at[step->first_edge + i], &frame);
+	if (!goes_on(step) || !next)
+		return;
+	if (is_call(step) && next->target)
+		*vec_push(&frames->behind) = index;
+	else
+		reach(frames, next->address, &frame);
+}
+
+static void drain(struct frames *frames)
+{
+	while (frames->pending.n)
+		propagate(frames, frames->pending.at[--frames->pending.n]);
+}
+
+/* Go on behind a held-back call if nothing else has led there. */
+static void release(struct frames *frames, uint32_t index)
+{
+	const struct code *code = frames->code;
+	const struct code_step *step = &code->steps.at[index];
+	const struct code_step *next = code_step_at(code, step->address + step->length);
+	struct code_frame frame = frame_behind(code, step);
+
+	if (next && !next->seen)
+		reach(frames, next->address, &frame);
+}
+
+void code_frame_fill(struct code *code)
+{
+	static const struct code_frame entry = {.sp_known = true}, unknown = {0};
+	struct frames frames = {.code = code};
+
+	for (uint32_t i = 0; i < code->steps.n; i++) {
+		const struct code_step *step = &code->steps.at[i];
+		if (step->from == CODE_NONE)
+			merge(&frames, i,
+			      step->address == code->region[0].address ? &entry : &unknown);
+	}
+	drain(&frames);
+	for (size_t i = 0; i < frames.behind.n; i++) {
+		release(&frames, frames.behind.at[i]);
+		drain(&frames);
+	}
+	vec_fini(&frames.pending);
+	vec_fini(&frames.behind);
+}
