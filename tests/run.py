@@ -19,6 +19,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
@@ -130,14 +131,11 @@ def run_modules(options, folder):
     """Every tests/FOLDER/test_*.py in a process of its own, which tells each result in a file."""
     for module in sorted(glob.glob(f"{TESTS}/{folder}/test_*.py")):
         title = f"{folder} {os.path.basename(module)[5:-3]}"
-        results = os.path.join(options.build, "test-results.json")
         env = dict(os.environ, UP_BUILD=options.build, PYTHONDONTWRITEBYTECODE="1")
-        with open(results, "w", encoding="utf-8"):
-            pass
-        status, output = finish([sys.executable, TESTS + "/support/worker.py", module, results]
-                                + options.only, MODULE_SECONDS, env)
-        with open(results, encoding="utf-8") as lines:
-            cases = [Case(**json.loads(line)) for line in lines]
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as results:
+            status, output = finish([sys.executable, TESTS + "/support/worker.py", module,
+                                     results.name] + options.only, MODULE_SECONDS, env)
+            cases = [Case(**json.loads(line)) for line in results]
         if status != 0 and not any(case.status == "fail" for case in cases):
             cases.append(Case(title, "fail", status_text(status)))
         if not cases and not options.only:

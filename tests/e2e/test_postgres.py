@@ -12,7 +12,7 @@ import unittest
 from exporter import DURATION, Exporter, config, each_tier, setUpModule, target
 from victim import wait_until
 
-FUNCTIONS = ("PortalRun", "ExecutorRun", "exec_simple_query")
+FUNCTIONS = ("PortalRun", "ExecutorRun", "raw_parser")
 TRANSACTIONS, CLIENTS = 200, 4
 
 
@@ -131,7 +131,7 @@ class PgBench(unittest.TestCase):
             made, _ = self.server.pgbench(script)
             now = e.scrape()
             # BEGIN and END run through a portal but not through the executor
-            for name, statements in (("exec_simple_query", 7), ("PortalRun", 7),
+            for name, statements in (("raw_parser", 7), ("PortalRun", 7),
                                      ("ExecutorRun", 5)):
                 self.assertEqual(now.value(DURATION + "_count", function=name), made * statements)
 
@@ -139,7 +139,7 @@ class PgBench(unittest.TestCase):
         with self.exporter(tier) as e:
             made, _ = self.server.pgbench(self.server.script("SELECT 1;\n"), "-M", "extended")
             now = e.scrape()
-            for name, statements in (("exec_simple_query", 0), ("PortalRun", 1),
+            for name, statements in (("raw_parser", 1), ("PortalRun", 1),
                                      ("ExecutorRun", 1)):
                 self.assertEqual(now.value(DURATION + "_count", function=name), made * statements)
 

@@ -112,12 +112,17 @@ class Exporter:
         self.pid = self.child.pid
         self.held = set()
         self.ready_seconds = None
-        if ready:
+        if not ready:
+            return
+        try:
             self.ports = [self._port(i, start_seconds) for i in range(len(listen))]
             self.port = self.ports[0]
             wait_until(self.is_ready, start_seconds, "ready", step=0.01)
             self.ready_seconds = time.monotonic() - self.began
             self.held = bpfsys.held_by(self.pid)
+        except BaseException:
+            self.discard()
+            raise
 
     # -- its log ------------------------------------------------------------------------------
 
@@ -226,10 +231,13 @@ class Exporter:
             else:
                 print(self.log_text()[-8000:])
         finally:
-            if self.child.poll() is None:
-                self.child.kill()
-                self.child.wait()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.discard()
+
+    def discard(self):
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def setUpModule():  # pylint: disable=invalid-name

@@ -1,19 +1,34 @@
 """Start the programs of tests/victims, tell them to make their calls, look into their memory."""
 
+import atexit
+import functools
 import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 BUILD = os.environ.get("UP_BUILD") or os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "build")
 
 
+@functools.lru_cache(None)
+def _own_folder():
+    folder = tempfile.mkdtemp(prefix="uprobe-victims-")
+    os.chmod(folder, 0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@functools.lru_cache(None)
 def path(name):
-    return os.path.join(BUILD, "victims", name)
+    """A victim's file: a copy of this process' own, for a probe is on the file, and whoever else
+    runs or probes the victims in the build folder would be counted as well."""
+    return shutil.copy(os.path.join(BUILD, "victims", name), _own_folder())
 
 
 def wait_until(condition, seconds=20, what="", step=0.02):
@@ -50,7 +65,11 @@ class Victim:
         self.buffer = b""
         self.pid = self.child.pid
         if wait:
-            self.wait_ready()
+            try:
+                self.wait_ready()
+            except BaseException:
+                self.kill()
+                raise
 
     def line(self, seconds=120):
         """The next line of its output."""
