@@ -49,7 +49,7 @@ static void put_shared(struct strbuf *out, const struct plan_probe *shared)
 	}
 	strbuf_puts(out, ",\"shared_with\":{\"target\":");
 	json_put_string(out, shared->target->name);
-	put_member(out, "function", shared->function->label);
+	put_member(out, "function", shared->label);
 	strbuf_putc(out, '}');
 }
 
@@ -60,7 +60,7 @@ static void put_probe_json(struct strbuf *out, const struct plan_probe *probe)
 
 	strbuf_puts(out, "{\"target\":");
 	json_put_string(out, probe->target->name);
-	put_member(out, "function", probe->function->label);
+	put_member(out, "function", probe->label);
 	strbuf_printf(out, ",\"ok\":%s", ok ? "true" : "false");
 	put_member(out, "reason", ok ? NULL : reason_name(probe->reason));
 	put_member(out, "detail", probe->detail);
@@ -129,7 +129,7 @@ static void row_fill(struct row *row, const struct plan_probe *probe)
 
 	row->cell[0] = alloc_strdup(ok ? "ok" : "refused");
 	row->cell[1] = printable(probe->target->name);
-	row->cell[2] = printable(probe->function->label);
+	row->cell[2] = printable(probe->label);
 	row->cell[3] = hexadecimal(probe->symbol, probe->symbol_offset);
 	row->cell[4] = hexadecimal(ok, probe->entry_offset);
 	row->cell[5] =
@@ -192,7 +192,7 @@ static void put_warnings(struct strbuf *out, const struct plan *plan)
 		strbuf_puts(out, "warning  ");
 		printable_put(out, probe->target->name);
 		strbuf_putc(out, ' ');
-		printable_put(out, probe->function->label);
+		printable_put(out, probe->label);
 		strbuf_puts(out, ": ");
 		printable_put(out, probe->warning);
 		strbuf_putc(out, '\n');

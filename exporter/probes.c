@@ -151,7 +151,7 @@ static void log_attached(const struct probe *probe)
 	const struct plan_probe *plan = probe->plan;
 
 	log_at(plan->warning ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "probe attached",
-	       LOG_STR("target", plan->target->name), LOG_STR("function", plan->function->label),
+	       LOG_STR("target", plan->target->name), LOG_STR("function", plan->label),
 	       LOG_STR("binary", plan->file->path), LOG_STR("symbol", plan->symbol),
 	       LOG_HEX("offset", plan->entry_offset),
 	       LOG_STR("exit", exit_strategy_name(plan->strategy)),
@@ -163,7 +163,7 @@ static void log_refused(const struct probe *probe, const char *detail)
 	const struct plan_probe *plan = probe->plan;
 
 	log_warn("probe not attached", LOG_STR("target", plan->target->name),
-		 LOG_STR("function", plan->function->label),
+		 LOG_STR("function", plan->label),
 		 LOG_STR("binary", plan->target->binary),
 		 LOG_STR("reason", reason_name(probe->status.reason)), LOG_STR("detail", detail));
 }

@@ -21,6 +21,9 @@ enum reason {
 	REASON_SYMBOL_AMBIGUOUS,    /* several local functions or versions have this name */
 	REASON_NOT_A_FUNCTION,      /* data, absolute or thread-local symbol, or not executable */
 	REASON_IFUNC,               /* resolved at run time to one of several implementations */
+	REASON_NOT_AN_INSTRUCTION,  /* the place is inside an instruction or not in code */
+	REASON_UNSAFE_SITE,	    /* a probe at this very instruction would harm the program */
+	REASON_GENERATED_CODE,      /* the function is made at run time: no file holds it */
 	REASON_GO_UNSUPPORTED,      /* a Go function: its stack moves */
 	REASON_UNSAFE_RETURN,       /* nothing shows that a return probe is harmless here */
 	REASON_HOST_COST,           /* every process of the machine would pay for it */

@@ -1,7 +1,8 @@
 /*
  * The plan: a spec after resolution against the files of this machine. One plan_probe for every
- * configured function, in the spec's order, whether it can be attached or not. A plan borrows
- * from its spec, which must outlive it.
+ * configured function, in the spec's order, whether it can be attached or not; a `match:` has one
+ * for each name that matched, or one for the pattern itself when none did. A plan borrows from
+ * its spec, which must outlive it.
  */
 #ifndef MODEL_PLAN_H
 #define MODEL_PLAN_H
@@ -40,6 +41,7 @@ struct plan_file {
 struct plan_probe {
 	const struct spec_target *target;
 	const struct spec_function *function;
+	const char *label; /* value of the label `function`; for `match:` the name that matched */
 
 	enum reason reason; /* REASON_NONE: can be attached; else why not */
 	const char *detail; /* for people: why not and the way out, or why this strategy; "" if none */

@@ -27,9 +27,21 @@ struct spec_label {
 	const char *name, *value;
 };
 
+/* What a config's function names. */
+enum function_by {
+	BY_SYMBOL,  /* `symbol:` */
+	BY_MATCH,   /* `match:`: a glob over names, one probe for each that matches */
+	BY_OFFSET,  /* `offset:`: a place in the file */
+	BY_ADDRESS, /* `address:`: a virtual address, as linked */
+};
+
 struct spec_function {
-	const char *symbol; /* as written: plain, mangled, or name@VERSION */
-	const char *label;  /* value of the label `function`: `name:` where given, else the symbol */
+	enum function_by by;
+	const char *symbol; /* as written: plain, mangled, name@VERSION, or the glob of `match:` */
+	uint64_t position;  /* BY_OFFSET, BY_ADDRESS */
+	uint32_t max;	    /* BY_MATCH: more matches than this are an error */
+	const char *label;  /* value of the label `function`: `name:` where given, else the symbol;
+			     * BY_MATCH: stands for the pattern while it has no matches */
 	enum exit_mode exit;
 	struct buckets buckets;
 	const struct spec_label *labels; /* constant labels, in the order of their names */
@@ -58,6 +70,7 @@ struct spec_limits {
 #define SPEC_DEFAULT_IN_FLIGHT 65536
 #define SPEC_DEFAULT_SHARDS 16
 #define SPEC_DEFAULT_HOST_PROGRAMS 8
+#define SPEC_DEFAULT_MATCH_MAX 100
 
 struct spec {
 	struct arena arena;

@@ -261,7 +261,7 @@ static void share(struct plan *plan, struct plan_probe *probe, struct plan_probe
 		     &plan->arena,
 		     "%s of target %s is the same code (an alias, folded by the linker, or named "
 		     "twice): both series show the calls of either%s",
-		     earlier->function->label, earlier->target->name,
+		     earlier->label, earlier->target->name,
 		     probe->shared_with ? ""
 					: ", and with other settings each call is measured twice"));
 }
@@ -304,6 +304,7 @@ static void plan_probes(struct plan *plan, const struct spec_target *only)
 			struct plan_probe *probe = &plan->probes[plan->n_probes++];
 			probe->target = target;
 			probe->function = &target->functions[j];
+			probe->label = probe->function->label;
 			probe->detail = "";
 		}
 	}

@@ -71,6 +71,7 @@ static struct fixture *fixture_new(void)
 	for (size_t i = 0; i < COUNT(functions); i++) {
 		f->probes[i] = (struct plan_probe){.target = &target,
 						   .function = &functions[i],
+						   .label = functions[i].label,
 						   .reason = REASON_SYMBOL_NOT_FOUND};
 		f->rows[i].probe = &f->probes[i];
 		f->rows[i].status.reason = REASON_SYMBOL_NOT_FOUND;
@@ -307,7 +308,8 @@ static void rows_of_the_same_labels_are_summed(void **state)
 		.symbol = "run2", .label = "run", .buckets = {few_bounds, COUNT(few_bounds)}};
 
 	(void)state;
-	f->probes[4] = (struct plan_probe){.target = &target, .function = &other};
+	f->probes[4] =
+		(struct plan_probe){.target = &target, .function = &other, .label = other.label};
 	f->probes[5] = f->probes[0];
 	f->rows[4].probe = &f->probes[4];
 	f->rows[5].probe = &f->probes[5];
@@ -379,6 +381,7 @@ static void a_snapshot_outlives_its_input(void **state)
 	*own = (struct spec_function){
 		.symbol = label, .label = label, .buckets = {own_bounds, COUNT(bounds)}};
 	f->probes[0].function = own;
+	f->probes[0].label = own->label;
 	attach(&f->rows[0], &f->probes[0]);
 	struct snapshot *snapshot = collect_snapshot(&f->input);
 	free(own_bounds);
