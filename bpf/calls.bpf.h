@@ -32,8 +32,7 @@ static __always_inline void call_open(struct pt_regs *ctx, __u32 id, const struc
 				      struct up_slot *slot)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct up_call_key key = {
-		.sp = entry_sp(ctx, probe), .tgid = pid_tgid >> 32, .probe = id};
+	struct up_call_key key = {.sp = entry_sp(ctx, probe), .tgid = pid_tgid >> 32, .probe = id};
 	struct up_call call = {.tid = (__u32)pid_tgid, .generation = probe->generation};
 
 	thread_note_calls();

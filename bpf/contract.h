@@ -20,11 +20,11 @@
 
 /* Why an entered call will never be observed (metric uprobe_function_abandoned_calls_total). */
 enum up_abandoned {
-	UP_ABANDONED_UNWOUND,     /* longjmp or exception: the frame was left without a return */
+	UP_ABANDONED_UNWOUND,	  /* longjmp or exception: the frame was left without a return */
 	UP_ABANDONED_THREAD_EXIT, /* the thread ended inside the call */
-	UP_ABANDONED_EXEC,        /* the process image was replaced inside the call */
-	UP_ABANDONED_DEPTH,       /* more pending returns than the kernel keeps for a thread */
-	UP_ABANDONED_DETACHED,    /* the probe was removed while the call was open */
+	UP_ABANDONED_EXEC,	  /* the process image was replaced inside the call */
+	UP_ABANDONED_DEPTH,	  /* more pending returns than the kernel keeps for a thread */
+	UP_ABANDONED_DETACHED,	  /* the probe was removed while the call was open */
 	UP_ABANDONED_REASONS,
 	UP_ABANDONED_ROOM = 8, /* words kept in a slot */
 };
@@ -32,7 +32,7 @@ enum up_abandoned {
 /* Why a call's measurement was lost (metric uprobe_exporter_events_lost_total). */
 enum up_lost {
 	UP_LOST_IN_FLIGHT_FULL, /* no memory for the thread's in-flight frames */
-	UP_LOST_CLOCK,          /* the clock went backwards between entry and exit */
+	UP_LOST_CLOCK,		/* the clock went backwards between entry and exit */
 	UP_LOST_REASONS,
 	UP_LOST_ROOM = 4,
 };
@@ -55,8 +55,8 @@ struct up_slot {
 };
 _Static_assert(sizeof(struct up_slot) == 3072, "a slot is 3 KiB");
 
-#define UP_CHUNK_SLOTS 64 /* slots (times shards) in one inner map of `chunks` */
-#define UP_MAX_SHARDS 256 /* ceiling of limits.shards */
+#define UP_CHUNK_SLOTS 64  /* slots (times shards) in one inner map of `chunks` */
+#define UP_MAX_SHARDS  256 /* ceiling of limits.shards */
 
 /*
  * A bounds table: the ascending upper edges, in nanoseconds and inclusive, of the cells of a
@@ -64,9 +64,9 @@ _Static_assert(sizeof(struct up_slot) == 3072, "a slot is 3 KiB");
  * `start` narrows the search: for values that share their leading bit and the three bits after
  * it (a "stride"), the cell lies between start[stride] and start[stride + 1], both included.
  */
-#define UP_MAX_BOUNDS 255   /* classic bucket bounds of one function */
-#define UP_MAX_EDGES 640    /* native edges + UP_MAX_BOUNDS, rounded up */
-#define UP_STRIDES 352      /* 44 octaves (1 ns .. 2^44 ns) of 8 */
+#define UP_MAX_BOUNDS	 255 /* classic bucket bounds of one function */
+#define UP_MAX_EDGES	 640 /* native edges + UP_MAX_BOUNDS, rounded up */
+#define UP_STRIDES	 352 /* 44 octaves (1 ns .. 2^44 ns) of 8 */
 #define UP_BOUNDS_TABLES 128 /* distinct bounds lists in force at once */
 
 struct up_bounds {
@@ -82,22 +82,22 @@ _Static_assert(UP_MAX_EDGES + 1 <= 2 * UP_SLOT_CELLS, "a layout fits two slots")
 /* ---- probes ---------------------------------------------------------------------------------- */
 
 enum up_probe_flags {
-	UP_PROBE_ENABLED = 1 << 0,    /* count; otherwise the hit is ignored */
-	UP_PROBE_COUNT_ONLY = 1 << 1, /* `exit: none`: entries only, no frame is kept */
+	UP_PROBE_ENABLED = 1 << 0,	/* count; otherwise the hit is ignored */
+	UP_PROBE_COUNT_ONLY = 1 << 1,	/* `exit: none`: entries only, no frame is kept */
 	UP_PROBE_RETURN_SITES = 1 << 2, /* the call is kept in `calls`, by its stack pointer */
 };
 
 /* What a hit of one probe means; written by the exporter, read on every hit. */
 struct up_probe {
-	__u32 slot;       /* first slot of the series */
-	__u32 bounds;     /* index into the map `bounds` */
-	__u32 flags;      /* enum up_probe_flags */
+	__u32 slot;	  /* first slot of the series */
+	__u32 bounds;	  /* index into the map `bounds` */
+	__u32 flags;	  /* enum up_probe_flags */
 	__u32 generation; /* changes when the id is given to another probe: stale frames are told */
-	__u32 tgid;       /* count only this process (initial pid namespace); 0: every process */
+	__u32 tgid;	  /* count only this process (initial pid namespace); 0: every process */
 	__s32 sp_adjust;  /* bytes to add to sp at this site to get sp at the function's entry */
-	__u32 entry;      /* exit sites: probe id of the function's entry */
+	__u32 entry;	  /* exit sites: probe id of the function's entry */
 	__u32 condition;  /* enum up_condition: the hit counts only if it holds */
-	__u32 site;       /* the same for all probes on one instruction of one file */
+	__u32 site;	  /* the same for all probes on one instruction of one file */
 	__u32 spare[7];
 };
 _Static_assert(sizeof(struct up_probe) == 64, "one cache line");
@@ -111,13 +111,14 @@ enum up_condition {
 	UP_CONDITION_X86 = 1, /* .. UP_CONDITION_X86 + 15 */
 };
 
-/* ---- calls in flight --------------------------------------------------------------------------- */
+/* ---- calls in flight ---------------------------------------------------------------------------
+ */
 
 /* The kernel keeps at most this many pending returns a thread (MAX_URETPROBE_DEPTH). */
 #define UP_MAX_DEPTH 64
 
 struct up_frame {
-	__u64 sp;       /* user stack pointer at the function's entry */
+	__u64 sp;	/* user stack pointer at the function's entry */
 	__u64 start_ns; /* CLOCK_MONOTONIC at entry */
 	__u32 probe;
 	__u32 generation;

@@ -45,8 +45,9 @@ int cmd_doctor(bool json, FILE *out)
 	for (size_t i = 0; i < doctor.n_findings; i++)
 		(json ? print_json : print_text)(&doctor.findings[i], out);
 	if (!json)
-		fprintf(out, "\n%s\n", doctor.able ? "Probes can be attached."
-						   : "No probe can be attached: see what is missing.");
+		fprintf(out, "\n%s\n",
+			doctor.able ? "Probes can be attached."
+				    : "No probe can be attached: see what is missing.");
 	bool able = doctor.able;
 	doctor_fini(&doctor);
 	return able ? EXIT_OK : EXIT_CANNOT;

@@ -23,6 +23,8 @@ struct daemon {
 	struct probes *probes;
 	struct http_server *server;
 	struct scrape scrape;
+	struct probe_floor floors[PROBE_FLOORS_MOST];
+	size_t n_floors;
 };
 
 static void on_signal(void *context, int number)
@@ -73,9 +75,9 @@ static int start_attacher(struct daemon *daemon)
 		return -1;
 	}
 	uint64_t now = attach_memory_bytes(daemon->attach, &at_most);
-	log_info("kernel programs loaded",
-		 LOG_STR("tier", tier_name(attach_tier(daemon->attach))),
+	log_info("kernel programs loaded", LOG_STR("tier", tier_name(attach_tier(daemon->attach))),
 		 LOG_INT("map_memory_bytes", now), LOG_INT("map_memory_at_most_bytes", at_most));
+	daemon->n_floors = attach_measure_floors(daemon->attach, daemon->floors);
 	return 0;
 }
 
@@ -104,8 +106,14 @@ static int start(struct daemon *daemon)
 	if (start_loop(daemon) || start_attacher(daemon))
 		return -1;
 	daemon->probes = probes_new(daemon->spec, daemon->attach, daemon->loop);
-	scrape_init(&daemon->scrape, daemon->probes, daemon->options,
-		    tier_name(attach_tier(daemon->attach)));
+	struct collect_build build = {
+		.version = VERSION,
+		.revision = REVISION,
+		.tier = tier_name(attach_tier(daemon->attach)),
+		.floors = daemon->floors,
+		.n_floors = daemon->n_floors,
+	};
+	scrape_init(&daemon->scrape, daemon->probes, daemon->options, &build);
 	if (start_server(daemon))
 		return -1;
 	probes_attach(daemon->probes);

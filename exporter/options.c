@@ -104,7 +104,8 @@ static const struct flag flags[] = {
 	{"log.level", "LEVEL", ON_ALL, set_log_level, "debug, info, warn or error (default info)"},
 	{"log.format", "FORMAT", ON_ALL, set_log_format, "logfmt or json (default logfmt)"},
 	{"kernel.tier", "TIER", ON(COMMAND_SERVE), set_tier,
-	 "how to pair entries with exits: auto, session, multi or perf (default auto: the best that "
+	 "how to pair entries with exits: auto, session, multi or perf (default auto: the best "
+	 "that "
 	 "works)"},
 	{"kernel.perf-force", NULL, ON(COMMAND_SERVE), set_perf_force,
 	 "let the perf tier take more than 100 functions, though it detaches slowly"},
@@ -129,13 +130,15 @@ static const struct command_info commands[COMMAND_COUNT] = {
 			   "Resolve and safety-check every configured probe from the files alone; "
 			   "attach nothing.",
 			   "0 all can be attached; 1 some cannot; 2 bad config or usage"},
-	[COMMAND_LIST] = {"list", " BINARY [PATTERN]",
-			  "List what can be probed in a file; PATTERN is a glob over names.",
-			  "0 something matched; 1 nothing did; 2 the file cannot be read, or usage"},
-	[COMMAND_DOCTOR] = {"doctor", "",
-			    "Report kernel features, privileges and limits, and how to mend what is "
-			    "missing.",
-			    "0 probes can be attached; 1 they cannot; 2 usage"},
+	[COMMAND_LIST] =
+		{"list", " BINARY [PATTERN]",
+		 "List what can be probed in a file; PATTERN is a glob over names.",
+		 "0 something matched; 1 nothing did; 2 the file cannot be read, or usage"},
+	[COMMAND_DOCTOR] =
+		{"doctor", "",
+		 "Report kernel features, privileges and limits, and how to mend what is "
+		 "missing.",
+		 "0 probes can be attached; 1 they cannot; 2 usage"},
 };
 
 static int find_command(const char *name, enum command *command)
@@ -211,7 +214,8 @@ static int check_complete(const struct options *options)
 		return 0;
 	if ((options->command == COMMAND_SERVE || options->command == COMMAND_CHECK) &&
 	    !options->config_file)
-		return usage_error("`%s` needs --config.file=FILE", commands[options->command].name);
+		return usage_error("`%s` needs --config.file=FILE",
+				   commands[options->command].name);
 	if (options->command == COMMAND_LIST && !options->binary)
 		return usage_error("`list` needs the file to look into");
 	if (options->functions && options->usdt)

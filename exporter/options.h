@@ -27,8 +27,8 @@ struct options {
 	enum log_format log_format;
 	enum tier tier;
 	bool perf_force;
-	bool json;	      /* check, list, doctor */
-	bool functions, usdt; /* list */
+	bool json;		      /* check, list, doctor */
+	bool functions, usdt;	      /* list */
 	const char *binary, *pattern; /* list */
 };
 

@@ -42,16 +42,17 @@ static void landing(void *context, const struct http_request *request,
 
 	(void)request;
 	response->content_type = "text/html; charset=utf-8";
-	strbuf_printf(&response->body,
-		      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-		      "<title>uprobe_exporter</title></head>\n<body><h1>uprobe_exporter</h1>\n"
-		      "<p>Latency histograms of functions in running programs.</p>\n"
-		      "<p>Version %s (revision %s), kernel tier %s</p>\n<ul>\n"
-		      "<li><a href=\"%s\">Metrics</a></li>\n"
-		      "<li><a href=\"/-/healthy\">Healthy</a>, <a href=\"/-/ready\">Ready</a></li>\n"
-		      "</ul></body></html>\n",
-		      scrape->build.version, scrape->build.revision, scrape->build.tier,
-		      scrape->options->telemetry_path);
+	strbuf_printf(
+		&response->body,
+		"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+		"<title>uprobe_exporter</title></head>\n<body><h1>uprobe_exporter</h1>\n"
+		"<p>Latency histograms of functions in running programs.</p>\n"
+		"<p>Version %s (revision %s), kernel tier %s</p>\n<ul>\n"
+		"<li><a href=\"%s\">Metrics</a></li>\n"
+		"<li><a href=\"/-/healthy\">Healthy</a>, <a href=\"/-/ready\">Ready</a></li>\n"
+		"</ul></body></html>\n",
+		scrape->build.version, scrape->build.revision, scrape->build.tier,
+		scrape->options->telemetry_path);
 }
 
 static void add(struct scrape *scrape, const char *path,
@@ -62,12 +63,12 @@ static void add(struct scrape *scrape, const char *path,
 }
 
 void scrape_init(struct scrape *scrape, struct probes *probes, const struct options *options,
-		 const char *tier)
+		 const struct collect_build *build)
 {
 	*scrape = (struct scrape){
 		.probes = probes,
 		.options = options,
-		.build = {.version = VERSION, .revision = REVISION, .tier = tier},
+		.build = *build,
 	};
 	add(scrape, options->telemetry_path, metrics);
 	add(scrape, "/-/healthy", healthy);

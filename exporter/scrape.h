@@ -14,8 +14,8 @@ struct scrape {
 	size_t n_routes;
 };
 
-/* Fill `scrape` and its routes; the three are borrowed. */
+/* Fill `scrape` and its routes; all but `build` are borrowed. */
 void scrape_init(struct scrape *scrape, struct probes *probes, const struct options *options,
-		 const char *tier);
+		 const struct collect_build *build);
 
 #endif

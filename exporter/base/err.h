@@ -10,30 +10,30 @@
 
 enum reason {
 	REASON_NONE,
-	REASON_CONFIG,              /* the config file is wrong */
-	REASON_BINARY_NOT_FOUND,    /* no such file */
-	REASON_BINARY_UNREADABLE,   /* the file cannot be opened or read */
-	REASON_NOT_ELF,             /* script, directory, FIFO, empty or other file */
-	REASON_WRONG_MACHINE,       /* ELF of another class, machine or byte order */
-	REASON_BAD_ELF,             /* truncated or inconsistent ELF */
+	REASON_CONFIG,		  /* the config file is wrong */
+	REASON_BINARY_NOT_FOUND,  /* no such file */
+	REASON_BINARY_UNREADABLE, /* the file cannot be opened or read */
+	REASON_NOT_ELF,		  /* script, directory, FIFO, empty or other file */
+	REASON_WRONG_MACHINE,	  /* ELF of another class, machine or byte order */
+	REASON_BAD_ELF,		  /* truncated or inconsistent ELF */
 	REASON_SYMBOL_NOT_FOUND,
-	REASON_SYMBOL_UNDEFINED,    /* imported: another file defines it */
-	REASON_SYMBOL_AMBIGUOUS,    /* several local functions or versions have this name */
-	REASON_NOT_A_FUNCTION,      /* data, absolute or thread-local symbol, or not executable */
-	REASON_IFUNC,               /* resolved at run time to one of several implementations */
-	REASON_NOT_AN_INSTRUCTION,  /* the place is inside an instruction or not in code */
-	REASON_UNSAFE_SITE,	    /* a probe at this very instruction would harm the program */
-	REASON_GENERATED_CODE,      /* the function is made at run time: no file holds it */
-	REASON_GO_UNSUPPORTED,      /* a Go function: its stack moves */
-	REASON_UNSAFE_RETURN,       /* nothing shows that a return probe is harmless here */
-	REASON_HOST_COST,           /* every process of the machine would pay for it */
-	REASON_PROCESS_NOT_FOUND,   /* the process filter selects no living process */
-	REASON_PERMISSION,          /* a capability or sysctl is in the way */
-	REASON_KERNEL_REFUSED,      /* the kernel does not take a probe at this instruction */
-	REASON_KERNEL_UNSUPPORTED,  /* a kernel feature is missing */
-	REASON_LIMIT,               /* one of the exporter's own limits is reached */
-	REASON_OUT_OF_RESOURCES,    /* memory, descriptors */
-	REASON_INTERNAL,            /* a bug: please report */
+	REASON_SYMBOL_UNDEFINED,   /* imported: another file defines it */
+	REASON_SYMBOL_AMBIGUOUS,   /* several local functions or versions have this name */
+	REASON_NOT_A_FUNCTION,	   /* data, absolute or thread-local symbol, or not executable */
+	REASON_IFUNC,		   /* resolved at run time to one of several implementations */
+	REASON_NOT_AN_INSTRUCTION, /* the place is inside an instruction or not in code */
+	REASON_UNSAFE_SITE,	   /* a probe at this very instruction would harm the program */
+	REASON_GENERATED_CODE,	   /* the function is made at run time: no file holds it */
+	REASON_GO_UNSUPPORTED,	   /* a Go function: its stack moves */
+	REASON_UNSAFE_RETURN,	   /* nothing shows that a return probe is harmless here */
+	REASON_HOST_COST,	   /* every process of the machine would pay for it */
+	REASON_PROCESS_NOT_FOUND,  /* the process filter selects no living process */
+	REASON_PERMISSION,	   /* a capability or sysctl is in the way */
+	REASON_KERNEL_REFUSED,	   /* the kernel does not take a probe at this instruction */
+	REASON_KERNEL_UNSUPPORTED, /* a kernel feature is missing */
+	REASON_LIMIT,		   /* one of the exporter's own limits is reached */
+	REASON_OUT_OF_RESOURCES,   /* memory, descriptors */
+	REASON_INTERNAL,	   /* a bug: please report */
 	REASON_COUNT,
 };
 
@@ -41,7 +41,7 @@ struct err {
 	int code; /* -errno, 0 when unset */
 	enum reason reason;
 	const char *file; /* borrowed; NULL when no file is meant */
-	int line, col;    /* 1-based; 0 when unknown */
+	int line, col;	  /* 1-based; 0 when unknown */
 	char msg[1024];
 };
 

@@ -8,7 +8,8 @@
 
 static void put_control(struct strbuf *out, unsigned char c)
 {
-	static const char letters[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+	static const char letters[] = {
+		['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
 
 	if (c < sizeof(letters) && letters[c])
 		strbuf_printf(out, "\\%c", letters[c]);

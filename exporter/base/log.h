@@ -26,9 +26,9 @@ struct log_field {
 	};
 };
 
-#define LOG_STR(k, v) ((struct log_field){.type = LOG_TYPE_STR, .key = (k), .str = (v)})
-#define LOG_INT(k, v) ((struct log_field){.type = LOG_TYPE_INT, .key = (k), .i64 = (int64_t)(v)})
-#define LOG_HEX(k, v) ((struct log_field){.type = LOG_TYPE_HEX, .key = (k), .u64 = (uint64_t)(v)})
+#define LOG_STR(k, v)	 ((struct log_field){.type = LOG_TYPE_STR, .key = (k), .str = (v)})
+#define LOG_INT(k, v)	 ((struct log_field){.type = LOG_TYPE_INT, .key = (k), .i64 = (int64_t)(v)})
+#define LOG_HEX(k, v)	 ((struct log_field){.type = LOG_TYPE_HEX, .key = (k), .u64 = (uint64_t)(v)})
 #define LOG_DOUBLE(k, v) ((struct log_field){.type = LOG_TYPE_DOUBLE, .key = (k), .f64 = (v)})
 
 void log_setup(enum log_level least, enum log_format format);
@@ -40,8 +40,9 @@ int log_enabled(enum log_level level);
 /* `fields` ends with LOG_TYPE_END. Thread-safe. errno is kept. */
 void log_emit(enum log_level level, const char *msg, const struct log_field *fields);
 
-#define log_at(level, msg, ...) \
-	log_emit((level), (msg), (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.type = LOG_TYPE_END}})
+#define log_at(level, msg, ...)                                                                    \
+	log_emit((level), (msg),                                                                   \
+		 (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.type = LOG_TYPE_END}})
 #define log_debug(...) log_at(LOG_LEVEL_DEBUG, __VA_ARGS__)
 #define log_info(...)  log_at(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_warn(...)  log_at(LOG_LEVEL_WARN, __VA_ARGS__)

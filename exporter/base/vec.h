@@ -14,20 +14,19 @@
 
 #include "base/alloc.h"
 
-#define VEC(type)          \
-	struct {           \
-		type *at;  \
-		size_t n;  \
-		size_t room; \
+#define VEC(type)                                                                                  \
+	struct {                                                                                   \
+		type *at;                                                                          \
+		size_t n;                                                                          \
+		size_t room;                                                                       \
 	}
 
 /* A pointer to one more item, zeroed; pointers given before may move. */
-#define vec_push(v)                                                                   \
-	((v)->n == (v)->room                                                          \
-		 ? (void)((v)->at = alloc_resize((v)->at,                             \
-						 (v)->room = (v)->room ? 2 * (v)->room : 8, \
-						 sizeof(*(v)->at)))                   \
-		 : (void)0,                                                           \
+#define vec_push(v)                                                                                \
+	((v)->n == (v)->room ? (void)((v)->at = alloc_resize(                                      \
+					      (v)->at, (v)->room = (v)->room ? 2 * (v)->room : 8,  \
+					      sizeof(*(v)->at)))                                   \
+			     : (void)0,                                                            \
 	 memset(&(v)->at[(v)->n], 0, sizeof(*(v)->at)), &(v)->at[(v)->n++])
 
 #define vec_fini(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->room = 0)

@@ -420,6 +420,31 @@ static void add_memory(struct builder *builder, const struct collect_input *inpu
 			   (struct value){.kind = VALUE_U64, .u64 = input->map_memory_bytes});
 }
 
+static void add_floors(struct builder *builder, const struct collect_build *build)
+{
+	static const struct family floors = {
+		.name = "uprobe_exporter_probe_floor_seconds",
+		.help = "What a probe reports for a function that does nothing, measured at start: "
+			"the "
+			"probe's own time, contained in every duration of this kind.",
+		.unit = "seconds",
+		.type = FAMILY_GAUGE,
+	};
+
+	if (!build->n_floors)
+		return;
+	builder_begin(builder, &floors);
+	for (size_t i = 0; i < build->n_floors; i++) {
+		const struct probe_floor *floor = &build->floors[i];
+		const struct label labels[] = {{"entry_class", floor->entry_class},
+					       {"exit_strategy", floor->exit_strategy}};
+		builder_add(builder, builder_labels(builder, NULL, 0, labels, COUNT(labels)),
+			    COUNT(labels))
+			->value = (struct value){.kind = VALUE_DOUBLE, .f64 = floor->seconds};
+	}
+	builder_end(builder);
+}
+
 struct snapshot *collect_snapshot(const struct collect_input *input)
 {
 	struct scrape scrape = {.input = input};
@@ -434,6 +459,7 @@ struct snapshot *collect_snapshot(const struct collect_input *input)
 	add_build(builder, &input->build);
 	add_reload(builder, input);
 	add_memory(builder, input);
+	add_floors(builder, &input->build);
 	self_add(builder);
 	return builder_finish(builder);
 }

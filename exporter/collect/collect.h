@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/floor.h"
 #include "model/plan.h"
 #include "model/reading.h"
 #include "model/snapshot.h"
@@ -22,6 +23,8 @@ struct collect_row {
 
 struct collect_build {
 	const char *version, *revision, *tier; /* tier: the kernel mechanism in use */
+	const struct probe_floor *floors; /* n_floors, measured at start */
+	size_t n_floors;
 };
 
 struct collect_input {

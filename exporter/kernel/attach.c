@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "kernel/floor.h"
 #include "kernel/group.h"
 #include "kernel/linkset.h"
 #include "kernel/load.h"
@@ -79,6 +80,11 @@ enum tier attach_tier(const struct attach *attach)
 	return attach->loaded.object.form->tier;
 }
 
+size_t attach_measure_floors(struct attach *attach, struct probe_floor *floors)
+{
+	return floor_measure(&attach->loaded.object, attach->loaded.maps, floors);
+}
+
 bool attach_pid_filter_covers_threads(const struct attach *attach)
 {
 	return attach->loaded.feature.pid_filter;
@@ -89,7 +95,8 @@ uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most)
 	return maps_memory_bytes(attach->loaded.maps, at_most);
 }
 
-/* ---- attaching a plan --------------------------------------------------------------------------- */
+/* ---- attaching a plan ---------------------------------------------------------------------------
+ */
 
 __attribute__((format(printf, 3, 4))) static void refuse(struct attach_result *result,
 							 enum reason reason, const char *fmt, ...)
@@ -131,7 +138,8 @@ static void refuse_for(const struct attach *attach, int error, struct attach_res
 	enum reason reason = reason_of(error);
 
 	if (reason == REASON_KERNEL_REFUSED)
-		strbuf_printf(&why, "the kernel cannot probe the instruction there (error %d)", -error);
+		strbuf_printf(&why, "the kernel cannot probe the instruction there (error %d)",
+			      -error);
 	else if (reason == REASON_PROCESS_NOT_FOUND)
 		strbuf_puts(&why, "the process has ended");
 	else
@@ -167,7 +175,8 @@ static bool perf_has_room(struct attach *attach, struct attach_result *result)
 		return true;
 	}
 	refuse(result, REASON_LIMIT,
-	       "the perf tier takes %d functions: each takes about a quarter of a second to detach, "
+	       "the perf tier takes %d functions: each takes about a quarter of a second to "
+	       "detach, "
 	       "also when the exporter is killed; --kernel.perf-force lifts the limit",
 	       ATTACH_PERF_LIMIT);
 	return false;
@@ -323,8 +332,8 @@ static void link_and_enable(const struct linking *linking)
 	const struct site_list *entries = &linking->group->entries;
 	struct open_group open = {0};
 	size_t text_size;
-	void *text = linking->group->pid ? NULL
-					 : map_for_inspection(linking->group->file, &text_size);
+	void *text =
+		linking->group->pid ? NULL : map_for_inspection(linking->group->file, &text_size);
 	int result = link_group(linking, &open);
 
 	if (text)
@@ -431,7 +440,8 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 	}
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------------------------------
+ */
 
 static void close_group(struct attach *attach, struct open_group *open)
 {

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "model/floor.h"
 #include "model/plan.h"
 #include "model/reading.h"
 #include "model/spec.h"
@@ -25,8 +26,8 @@ const char *tier_name(enum tier tier);
 int tier_parse(const char *name, enum tier *tier);
 
 struct attach_options {
-	enum tier tier;	  /* TIER_AUTO: the best that works */
-	bool perf_force;  /* allow more than ATTACH_PERF_LIMIT functions in the perf tier */
+	enum tier tier;	 /* TIER_AUTO: the best that works */
+	bool perf_force; /* allow more than ATTACH_PERF_LIMIT functions in the perf tier */
 	struct spec_limits limits;
 };
 
@@ -44,6 +45,12 @@ int attach_open(const struct attach_options *options, struct attach **attach, st
 
 /* The tier in use; never TIER_AUTO. */
 enum tier attach_tier(const struct attach *attach);
+/*
+ * Measure what a probe reports for a function that does nothing, on functions of our own. Fills
+ * `floors` (room for PROBE_FLOORS_MOST) and returns how many there are. Once.
+ */
+size_t attach_measure_floors(struct attach *attach, struct probe_floor *floors);
+
 /* Whether the kernel's pid filter covers every thread of a process; else ours is used. */
 bool attach_pid_filter_covers_threads(const struct attach *attach);
 /* Bytes of map memory in use, and what it will be when all series are in use. */

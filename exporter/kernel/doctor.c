@@ -46,14 +46,15 @@ static void examine_btf(struct doctor *doctor)
 {
 	bool there = !access("/sys/kernel/btf/vmlinux", R_OK);
 
-	add(doctor, (struct finding){
-			    "kernel BTF", there ? FINDING_OK : FINDING_MISSING,
-			    there ? "/sys/kernel/btf/vmlinux"
-				  : arena_printf(&doctor->arena, "/sys/kernel/btf/vmlinux: %s",
-						 strerror(errno)),
-			    there ? "" : "no program can be loaded",
-			    there ? "" : "a kernel with CONFIG_DEBUG_INFO_BTF=y; in a container, "
-					 "mount /sys read-only"});
+	add(doctor,
+	    (struct finding){"kernel BTF", there ? FINDING_OK : FINDING_MISSING,
+			     there ? "/sys/kernel/btf/vmlinux"
+				   : arena_printf(&doctor->arena, "/sys/kernel/btf/vmlinux: %s",
+						  strerror(errno)),
+			     there ? "" : "no program can be loaded",
+			     there ? ""
+				   : "a kernel with CONFIG_DEBUG_INFO_BTF=y; in a container, "
+				     "mount /sys read-only"});
 }
 
 struct capability {
@@ -97,10 +98,10 @@ static void examine_confinement(struct doctor *doctor)
 {
 	bool seccomp = privs_under_seccomp(), userns = privs_in_user_namespace();
 
-	add(doctor, (struct finding){"seccomp", FINDING_INFO,
-				     seccomp ? "a filter is on this process" : "no filter",
-				     seccomp ? "bpf and perf_event_open must be allowed by it" : "",
-				     ""});
+	add(doctor,
+	    (struct finding){"seccomp", FINDING_INFO,
+			     seccomp ? "a filter is on this process" : "no filter",
+			     seccomp ? "bpf and perf_event_open must be allowed by it" : "", ""});
 	add(doctor,
 	    (struct finding){"user namespace", userns ? FINDING_MISSING : FINDING_OK,
 			     userns ? "not the initial one" : "the initial one",
@@ -130,11 +131,12 @@ static void examine_sysctls(struct doctor *doctor)
 
 	if (paranoid == -100)
 		return;
-	add(doctor, (struct finding){
-			    "kernel.perf_event_paranoid", strict ? FINDING_MISSING : FINDING_OK,
-			    arena_printf(&doctor->arena, "%ld", paranoid),
-			    strict ? "the perf tier needs CAP_SYS_ADMIN" : "",
-			    strict ? "sysctl kernel.perf_event_paranoid=2, or use another tier" : ""});
+	add(doctor,
+	    (struct finding){"kernel.perf_event_paranoid", strict ? FINDING_MISSING : FINDING_OK,
+			     arena_printf(&doctor->arena, "%ld", paranoid),
+			     strict ? "the perf tier needs CAP_SYS_ADMIN" : "",
+			     strict ? "sysctl kernel.perf_event_paranoid=2, or use another tier"
+				    : ""});
 }
 
 static void examine_limits(struct doctor *doctor)
@@ -168,7 +170,8 @@ struct tier_info {
 };
 
 static const struct tier_info tiers[] = {
-	{TIER_SESSION, "tier session", "entry and exit take two links and two programs (kernel 6.13)"},
+	{TIER_SESSION, "tier session",
+	 "entry and exit take two links and two programs (kernel 6.13)"},
 	{TIER_MULTI, "tier multi", "each function takes descriptors of its own (kernel 6.6)"},
 	{TIER_PERF, "tier perf", "there is nothing to fall back on (kernel 5.15)"},
 };
@@ -183,9 +186,9 @@ static bool examine_tier(struct doctor *doctor, const struct tier_info *info)
 	struct err err;
 
 	if (attach_open(&options, &attach, &err)) {
-		add(doctor, (struct finding){info->name, FINDING_MISSING,
-					     arena_strdup(&doctor->arena, err.msg), info->without,
-					     ""});
+		add(doctor,
+		    (struct finding){info->name, FINDING_MISSING,
+				     arena_strdup(&doctor->arena, err.msg), info->without, ""});
 		return false;
 	}
 	bool covers = attach_pid_filter_covers_threads(attach);
@@ -193,11 +196,12 @@ static bool examine_tier(struct doctor *doctor, const struct tier_info *info)
 	add(doctor, (struct finding){info->name, FINDING_OK,
 				     "counts a function of the exporter exactly", "", ""});
 	if (!covers)
-		add(doctor, (struct finding){"pid filter", FINDING_MISSING,
-					     "the kernel's covers one thread only (mended in 6.10)",
-					     "filtered targets get a link for every process, filtered "
-					     "in the program",
-					     ""});
+		add(doctor,
+		    (struct finding){"pid filter", FINDING_MISSING,
+				     "the kernel's covers one thread only (mended in 6.10)",
+				     "filtered targets get a link for every process, filtered "
+				     "in the program",
+				     ""});
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "kernel/linkset.h"
 #include "kernel/privs.h"
+#include "kernel/self.h"
 
 /* What is probed. The empty asm keeps the calls from being merged or dropped. */
 __attribute__((noinline, used)) static void target(void)
@@ -22,29 +23,6 @@ __attribute__((noinline, used)) static void target(void)
 
 /* An indirect call cannot be inlined or cloned: it goes to the address that is probed. */
 static void (*volatile call_target)(void) = target;
-
-/* File offset of an address in this executable's text. */
-static int file_offset(uintptr_t address, uint64_t *offset)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	int result = -ENOENT;
-
-	if (!maps)
-		return -errno;
-	while (fgets(line, sizeof(line), maps)) {
-		uint64_t start, end, from;
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &from) != 3)
-			continue;
-		if (address >= start && address < end) {
-			*offset = address - start + from;
-			result = 0;
-			break;
-		}
-	}
-	fclose(maps);
-	return result;
-}
 
 enum { CALLS = 3 };
 
@@ -128,12 +106,12 @@ int feature_try(const struct object *object, struct maps *maps, struct feature *
 
 	if (series < 0)
 		return series;
-	int result = file_offset((uintptr_t)call_target, &offset);
+	int result = self_offset((uintptr_t)call_target, &offset);
 	if (result)
 		return err_set(err, result, REASON_INTERNAL, "/proc/self/maps: %s",
 			       strerror(-result));
 	struct link_sites sites = {
-		.path = "/proc/self/exe",
+		.path = SELF_PATH,
 		.offsets = &offset,
 		.cookies = &cookie,
 		.n = 1,

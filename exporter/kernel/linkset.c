@@ -15,8 +15,7 @@ static int add_multi(struct fd_list *fds, int prog_fd, int attach_type,
 	return 0;
 }
 
-static int add_perf(struct fd_list *fds, int prog_fd, const struct link_sites *sites,
-		    int at_return)
+static int add_perf(struct fd_list *fds, int prog_fd, const struct link_sites *sites, int at_return)
 {
 	for (size_t i = 0; i < sites->n; i++) {
 		int pair[2];

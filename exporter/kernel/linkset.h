@@ -19,7 +19,8 @@ struct fd_list { /* grows with vec_push */
 
 struct linkset {
 	struct fd_list entries; /* closed first */
-	struct fd_list returns; /* closed last: a call that was entered must find its return probe */
+	struct fd_list
+		returns; /* closed last: a call that was entered must find its return probe */
 };
 
 enum link_kind {

@@ -9,6 +9,10 @@
 #include "base/strbuf.h"
 #include "kernel/link.h"
 #include "kernel/privs.h"
+#include "model/floor.h"
+
+/* Series of the self-test and of the floor. */
+enum { OWN_SERIES = 1 + PROBE_FLOORS_MOST };
 
 /* Room for probes on exits: functions have three on average, and few have very many. */
 enum { EXITS_PER_SERIES = 8 };
@@ -16,13 +20,14 @@ enum { EXITS_PER_SERIES = 8 };
 static struct object_sizes sizes_for(const struct spec_limits *limits)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	uint32_t shards = cpus > 0 && (uint32_t)cpus < limits->shards ? (uint32_t)cpus : limits->shards;
+	uint32_t shards =
+		cpus > 0 && (uint32_t)cpus < limits->shards ? (uint32_t)cpus : limits->shards;
 
 	return (struct object_sizes){
-		/* A series with many bounds takes two slots; one series is the self-test's. */
-		.chunks = 2 * (limits->series + 1) / UP_CHUNK_SLOTS + 1,
+		/* A series with many bounds takes two slots. */
+		.chunks = 2 * (limits->series + OWN_SERIES) / UP_CHUNK_SLOTS + 1,
 		.shards = shards ? shards : 1,
-		.probes = (1 + EXITS_PER_SERIES) * (limits->series + 1),
+		.probes = (1 + EXITS_PER_SERIES) * (limits->series + OWN_SERIES),
 		.calls = limits->in_flight,
 	};
 }
@@ -43,7 +48,9 @@ static int link_tracepoints(struct loaded *loaded, struct err *err)
 {
 	loaded->exit_fd = link_tracepoint(loaded->object.prog_thread_exit);
 	loaded->exec_fd = link_tracepoint(loaded->object.prog_thread_exec);
-	int result = loaded->exit_fd < 0 ? loaded->exit_fd : loaded->exec_fd < 0 ? loaded->exec_fd : 0;
+	int result = loaded->exit_fd < 0   ? loaded->exit_fd
+		     : loaded->exec_fd < 0 ? loaded->exec_fd
+					   : 0;
 	if (!result)
 		return 0;
 	struct strbuf why = {0};
@@ -64,7 +71,7 @@ static int try_form(const struct attach_options *options, const struct object_fo
 
 	if (result)
 		return result;
-	result = maps_open(&loaded->object, limits->series + 1, &loaded->maps, err);
+	result = maps_open(&loaded->object, limits->series + OWN_SERIES, &loaded->maps, err);
 	if (!result)
 		result = feature_try(&loaded->object, loaded->maps, &loaded->feature, err);
 	if (!result)
@@ -114,4 +121,3 @@ int load_open(const struct attach_options *options, struct loaded *loaded, struc
 	strbuf_fini(&tried);
 	return first_error;
 }
-

@@ -58,8 +58,7 @@ static size_t chunk_bytes(const struct maps *maps)
 int maps_open(const struct object *object, uint32_t max_series, struct maps **out, struct err *err)
 {
 	size_t bytes = page_round(object->sizes.probes * sizeof(struct up_probe));
-	void *probes =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, object->map_probes, 0);
+	void *probes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, object->map_probes, 0);
 
 	if (probes == MAP_FAILED)
 		return err_set(err, -errno, REASON_OUT_OF_RESOURCES,

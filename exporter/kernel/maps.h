@@ -28,8 +28,8 @@ int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err);
 
 /* Where and when a probe counts. */
 struct maps_site {
-	uint32_t number;    /* the same for all probes on one instruction of one file */
-	int32_t sp_adjust;  /* as struct up_probe has them */
+	uint32_t number;   /* the same for all probes on one instruction of one file */
+	int32_t sp_adjust; /* as struct up_probe has them */
 	uint32_t condition;
 };
 

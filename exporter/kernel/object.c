@@ -15,18 +15,19 @@
 #include "bpf/contract.h"
 #include "kernel/link.h"
 
-#define EMBEDDED(name)                                             \
-	extern const unsigned char bpf_object_##name[];            \
+#define EMBEDDED(name)                                                                             \
+	extern const unsigned char bpf_object_##name[];                                            \
 	extern const unsigned char bpf_object_##name##_end[]
 EMBEDDED(session);
 EMBEDDED(session_ctx);
 EMBEDDED(multi);
 EMBEDDED(perf);
 
-#define FORM(form, t, at_return, at_entry)                                                   \
-	{                                                                                    \
-		.name = #form, .tier = (t), .bytes = bpf_object_##form, .end = bpf_object_##form##_end, \
-		.return_attach_type = (at_return), .entry_attach_type = (at_entry),          \
+#define FORM(form, t, at_return, at_entry)                                                         \
+	{                                                                                          \
+		.name = #form, .tier = (t), .bytes = bpf_object_##form,                            \
+		.end = bpf_object_##form##_end, .return_attach_type = (at_return),                 \
+		.entry_attach_type = (at_entry),                                                   \
 	}
 
 /* The session kfunc takes the context on kernels after 6.18: two forms, the older first. */
@@ -64,9 +65,10 @@ static int set_shards(struct bpf_object *bpf, uint32_t shards)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map (map, bpf)
-		if (suffix(bpf_map__name(map), ".rodata"))
-			return bpf_map__set_initial_value(map, &shards, sizeof(shards));
+	bpf_object__for_each_map(
+		map, bpf) if (suffix(bpf_map__name(map),
+				     ".rodata")) return bpf_map__set_initial_value(map, &shards,
+										   sizeof(shards));
 	return -ENOENT;
 }
 
@@ -149,7 +151,8 @@ int object_open(struct object *object, const struct object_form *form,
 	memset(object, 0, sizeof(*object));
 	object->form = form;
 	object->sizes = *sizes;
-	object->bpf = bpf_object__open_mem(form->bytes, (size_t)(form->end - form->bytes), &options);
+	object->bpf =
+		bpf_object__open_mem(form->bytes, (size_t)(form->end - form->bytes), &options);
 	if (!object->bpf)
 		return err_set(err, -errno, REASON_INTERNAL, "BPF object %s cannot be read: %s",
 			       form->name, strerror(errno));

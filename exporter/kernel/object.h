@@ -38,7 +38,8 @@ struct object {
 	struct object_sizes sizes;
 };
 
-/* Load a form. -errno with `err` on failure: a kernel that lacks something says -EINVAL, -EPERM … */
+/* Load a form. -errno with `err` on failure: a kernel that lacks something says -EINVAL, -EPERM …
+ */
 int object_open(struct object *object, const struct object_form *form,
 		const struct object_sizes *sizes, struct err *err);
 void object_close(struct object *object);

@@ -107,7 +107,8 @@ static int put_missing(struct strbuf *out, enum tier tier)
 			strbuf_printf(out, "%s%s (to %s)", missing++ ? ", " : "missing ",
 				      needs[i].name, needs[i].why);
 	if (tier == TIER_PERF)
-		strbuf_printf(out, "%sCAP_SYS_ADMIN (perf-event uprobes need it on patched kernels)",
+		strbuf_printf(out,
+			      "%sCAP_SYS_ADMIN (perf-event uprobes need it on patched kernels)",
 			      missing++ ? ", " : "missing ");
 	return missing;
 }
@@ -125,8 +126,9 @@ static void explain_permission(enum tier tier, struct strbuf *out)
 				 "them in the initial one (run on the host, or without userns "
 				 "remapping)");
 	} else if (privs_under_seccomp()) {
-		strbuf_puts(out, "a seccomp profile of this process refuses the call: allow bpf and "
-				 "perf_event_open");
+		strbuf_puts(out,
+			    "a seccomp profile of this process refuses the call: allow bpf and "
+			    "perf_event_open");
 	} else {
 		strbuf_puts(out, "refused although the capabilities are there: see kernel lockdown "
 				 "(/sys/kernel/security/lockdown), LSM policy and RLIMIT_MEMLOCK");

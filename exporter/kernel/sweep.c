@@ -36,7 +36,8 @@ static void take_ended(int map_fd, struct ended_list *list)
 
 static int by_tid(const void *a, const void *b)
 {
-	uint32_t x = ((const struct ended_thread *)a)->tid, y = ((const struct ended_thread *)b)->tid;
+	uint32_t x = ((const struct ended_thread *)a)->tid,
+		 y = ((const struct ended_thread *)b)->tid;
 
 	return x < y ? -1 : x > y;
 }
@@ -65,8 +66,7 @@ static void abandon(struct sweep *sweep, const struct up_call_key *key, const st
 	    thread->word.reason >= UP_ABANDONED_REASONS)
 		return;
 	if (bpf_map_lookup_elem(sweep->object->map_calls, key, &now) ||
-	    now.start_ns != call->start_ns ||
-	    bpf_map_delete_elem(sweep->object->map_calls, key))
+	    now.start_ns != call->start_ns || bpf_map_delete_elem(sweep->object->map_calls, key))
 		return;
 	maps_abandon(sweep->maps, (int)key->probe, (enum up_abandoned)thread->word.reason);
 	sweep->abandoned++;

@@ -25,18 +25,23 @@ struct native_bucket {
 };
 
 struct histogram {
-	uint64_t count;		 /* == sum of `bucket` == zero_count + sum of native counts */
+	uint64_t count; /* == sum of `bucket` == zero_count + sum of native counts */
 	uint64_t sum_ns;
 	const uint64_t *bound_ns; /* n_bounds upper bounds, inclusive, ascending */
-	const uint64_t *bucket;	  /* n_bounds + 1 counts, not cumulative; the last is above all bounds */
+	const uint64_t
+		*bucket; /* n_bounds + 1 counts, not cumulative; the last is above all bounds */
 	size_t n_bounds;
-	uint64_t zero_count;	  /* observations of exactly 0 */
+	uint64_t zero_count; /* observations of exactly 0 */
 	const struct native_bucket *native;
 	size_t n_native;
 };
 
 struct value {
-	enum { VALUE_U64, VALUE_DOUBLE, VALUE_NS } kind; /* VALUE_NS: `u64` nanoseconds shown as seconds */
+	enum {
+		VALUE_U64,
+		VALUE_DOUBLE,
+		VALUE_NS
+	} kind; /* VALUE_NS: `u64` nanoseconds shown as seconds */
 	union {
 		uint64_t u64;
 		double f64;
@@ -48,7 +53,7 @@ struct series {
 	size_t n_labels;
 	struct value value;		   /* all types but histograms */
 	const struct histogram *histogram; /* FAMILY_HISTOGRAM only */
-	double created_unix;		   /* counters and histograms: when the series began; 0 unknown */
+	double created_unix; /* counters and histograms: when the series began; 0 unknown */
 };
 
 struct family {

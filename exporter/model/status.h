@@ -12,9 +12,9 @@
 
 struct probe_status {
 	bool attached;
-	enum reason reason;   /* while not attached */
-	const char *kind;     /* "session", "multi", "perf": how it is attached; NULL while not */
-	double created_unix;  /* when its series began, seconds since the epoch */
+	enum reason reason;  /* while not attached */
+	const char *kind;    /* "session", "multi", "perf": how it is attached; NULL while not */
+	double created_unix; /* when its series began, seconds since the epoch */
 };
 
 #endif

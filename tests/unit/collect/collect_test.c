@@ -340,6 +340,24 @@ static void rows_of_the_same_labels_are_summed(void **state)
 	free(f);
 }
 
+static void the_floor_is_shown_by_kind(void **state)
+{
+	static const struct probe_floor floors[] = {{"emulated", "uretprobe", 4e-07},
+						    {"stepped", "return-sites", 5.5e-06}};
+	struct fixture *f = fixture_new();
+
+	(void)state;
+	f->input.build.floors = floors;
+	f->input.build.n_floors = COUNT(floors);
+	char *text = scrape(&f->input);
+	assert_has(text, "uprobe_exporter_probe_floor_seconds{entry_class=\"emulated\","
+			 "exit_strategy=\"uretprobe\"} 4e-07");
+	assert_has(text, "uprobe_exporter_probe_floor_seconds{entry_class=\"stepped\","
+			 "exit_strategy=\"return-sites\"} 5.5e-06");
+	free(text);
+	free(f);
+}
+
 static void the_exporter_shows_itself(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -353,6 +371,7 @@ static void the_exporter_shows_itself(void **state)
 	assert_has(text,
 		   "uprobe_exporter_config_last_reload_success_timestamp_seconds 1760000000.5");
 	assert_has(text, "uprobe_exporter_map_memory_bytes 3145728");
+	assert_lacks(text, "probe_floor"); /* none were measured */
 	assert_has(text, "# TYPE process_cpu_seconds_total counter");
 	assert_lacks(text, "uprobe_function_");
 	free(text);
@@ -407,6 +426,7 @@ int main(void)
 		cmocka_unit_test(constant_labels_are_on_the_data_only),
 		cmocka_unit_test(functions_of_one_name_share_what_has_no_labels),
 		cmocka_unit_test(rows_of_the_same_labels_are_summed),
+		cmocka_unit_test(the_floor_is_shown_by_kind),
 		cmocka_unit_test(the_exporter_shows_itself),
 		cmocka_unit_test(a_snapshot_outlives_its_input),
 	};
