@@ -1,0 +1,121 @@
+/* glob.c: what matches, what is faulty, and that no pattern takes long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/glob.h"
+
+static const struct {
+	const char *pattern, *text;
+	bool matches;
+} cases[] = {
+	{"", "", true},
+	{"", "a", false},
+	{"a", "a", true},
+	{"a", "A", false},
+	{"a", "ab", false},
+	{"ab", "a", false},
+	{"*", "", true},
+	{"*", "anything at all", true},
+	{"**", "", true},
+	{"heap_*", "heap_insert", true},
+	{"heap_*", "heap_", true},
+	{"heap_*", "theap_x", false},
+	{"*_end", "the_end_end", true},
+	{"*_end", "the_end_", false},
+	{"a*b*c", "abbbcbc", true},
+	{"a*b*c", "acb", false},
+	{"?", "", false},
+	{"?", "x", true},
+	{"??*", "x", false},
+	{"f?", "f\xff", true},
+	{"[abc]", "b", true},
+	{"[abc]", "d", false},
+	{"[a-c]x", "cx", true},
+	{"[a-c]x", "-x", false},
+	{"[a-]", "-", true},
+	{"[!a-c]", "b", false},
+	{"[!a-c]", "x", true},
+	{"[^a-c]", "b", false},
+	{"[]]", "]", true},
+	{"[]a]", "a", true},
+	{"[!]]", "]", false},
+	{"[!]]", "x", true},
+	{"[\x80-\xff]", "\xc3", true},
+	{"\\*", "*", true},
+	{"\\*", "x", false},
+	{"\\[x\\]", "[x]", true},
+	{"shop::Order::pay(*)", "shop::Order::pay(int, char const*)", true},
+	{"a/*", "a/b/c", true},
+	{"*", ".hidden", true},
+	/* Faulty patterns match nothing. */
+	{"[a", "a", false},
+	{"[a", "[a", false},
+	{"a\\", "a", false},
+	{"a\\", "a\\", false},
+};
+
+static void each_matches_or_not(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (glob_matches(cases[i].pattern, cases[i].text, strlen(cases[i].text)) !=
+		    cases[i].matches)
+			fail_msg("%s against %s", cases[i].pattern, cases[i].text);
+}
+
+static void text_need_not_end(void **state)
+{
+	(void)state;
+	assert_true(glob_matches("ab?", "abcdef", 3));
+	assert_false(glob_matches("abcd", "abcdef", 3));
+	assert_true(glob_matches("a?b", "a\0b", 3));
+}
+
+static void faults_are_told(void **state)
+{
+	(void)state;
+	assert_null(glob_fault(""));
+	assert_null(glob_fault("a*[!x-z]?\\["));
+	assert_null(glob_fault("[]]"));
+	assert_null(glob_fault("[[]"));
+	assert_non_null(strstr(glob_fault("ab["), "without a `]`"));
+	assert_non_null(strstr(glob_fault("[!"), "without a `]`"));
+	assert_non_null(strstr(glob_fault("[]"), "without a `]`"));
+	assert_non_null(strstr(glob_fault("[!]"), "without a `]`"));
+	assert_non_null(strstr(glob_fault("a\\"), "nothing behind it"));
+}
+
+/* A matcher that tries every share of the text for every `*` would not come back. */
+static void many_stars_do_not_stall(void **state)
+{
+	enum { LENGTH = 4096, STARS = 300 };
+	char pattern[2 * STARS + 2] = "", text[LENGTH + 1];
+
+	(void)state;
+	memset(text, 'a', LENGTH);
+	text[LENGTH] = '\0';
+	for (size_t i = 0; i < STARS; i++)
+		memcpy(pattern + 2 * i, "a*", 2);
+	memcpy(pattern + (size_t)2 * STARS, "b", 2);
+	clock_t begin = clock();
+	assert_false(glob_matches(pattern, text, LENGTH));
+	assert_true(clock() - begin < CLOCKS_PER_SEC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_matches_or_not),
+		cmocka_unit_test(text_need_not_end),
+		cmocka_unit_test(faults_are_told),
+		cmocka_unit_test(many_stars_do_not_stall),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
