@@ -85,6 +85,11 @@ size_t attach_measure_floors(struct attach *attach, struct probe_floor *floors)
 	return floor_measure(&attach->loaded.object, attach->loaded.maps, floors);
 }
 
+bool attach_is_sandbox_safe(const struct attach *attach)
+{
+	return attach->loaded.feature.sandbox_safe;
+}
+
 bool attach_pid_filter_covers_threads(const struct attach *attach)
 {
 	return attach->loaded.feature.pid_filter;
@@ -371,6 +376,19 @@ static uint32_t site_number(const struct plan_file *file, uint64_t offset)
 	return hash;
 }
 
+/* A kernel whose return probes kill sandboxed targets gets none, unless asked for by name. */
+static bool kernel_is_safe_for(const struct attach *attach, const struct plan_probe *probe,
+			       struct attach_result *result)
+{
+	if (probe->strategy != STRATEGY_URETPROBE || attach->loaded.feature.sandbox_safe ||
+	    probe->function->exit == EXIT_URETPROBE)
+		return true;
+	refuse(result, REASON_UNSAFE_RETURN,
+	       "on this kernel a return probe trips the seccomp filter of a sandboxed program: use "
+	       "exit: return-sites, or exit: uretprobe where the target has no such filter");
+	return false;
+}
+
 static bool can_attach(struct attach *attach, const struct plan_probe *probe,
 		       struct attach_result *result)
 {
@@ -379,7 +397,7 @@ static bool can_attach(struct attach *attach, const struct plan_probe *probe,
 	result->reason = probe->reason;
 	result->detail[0] = '\0';
 	return probe->reason == REASON_NONE && !probe->shared_with &&
-	       perf_has_room(attach, result) && ensure_series(attach, probe, result);
+	       kernel_is_safe_for(attach, probe, result) && perf_has_room(attach, result) && ensure_series(attach, probe, result);
 }
 
 static bool is_other(const void *context, size_t owner)

@@ -51,6 +51,8 @@ enum tier attach_tier(const struct attach *attach);
  */
 size_t attach_measure_floors(struct attach *attach, struct probe_floor *floors);
 
+/* Whether return probes spare targets under a seccomp filter on this kernel. */
+bool attach_is_sandbox_safe(const struct attach *attach);
 /* Whether the kernel's pid filter covers every thread of a process; else ours is used. */
 bool attach_pid_filter_covers_threads(const struct attach *attach);
 /* Bytes of map memory in use, and what it will be when all series are in use. */

@@ -192,6 +192,7 @@ static bool examine_tier(struct doctor *doctor, const struct tier_info *info)
 		return false;
 	}
 	bool covers = attach_pid_filter_covers_threads(attach);
+	bool spares = attach_is_sandbox_safe(attach);
 	attach_close(attach);
 	add(doctor, (struct finding){info->name, FINDING_OK,
 				     "counts a function of the exporter exactly", "", ""});
@@ -202,6 +203,11 @@ static bool examine_tier(struct doctor *doctor, const struct tier_info *info)
 				     "filtered targets get a link for every process, filtered "
 				     "in the program",
 				     ""});
+	if (!spares)
+		add(doctor, (struct finding){"return probes", FINDING_MISSING,
+					     "they trip the seccomp filters of sandboxed programs "
+					     "(kernels from 6.11, mended later)",
+					     "exit: auto uses none", "a newer kernel"});
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "kernel/linkset.h"
 #include "kernel/privs.h"
+#include "kernel/sandbox.h"
 #include "kernel/self.h"
 
 /* What is probed. The empty asm keeps the calls from being merged or dropped. */
@@ -96,13 +97,43 @@ static int fail(const struct object *object, int error, struct err *err)
 	return error;
 }
 
+/* Calls from this process and its threads must be counted exactly. */
+static int try_self(const struct object *object, struct maps *maps, struct link_sites *sites,
+		    struct feature *feature, struct err *err)
+{
+	int series = (int)sites->cookies[0];
+	struct linkset links;
+	struct reading reading;
+
+	sites->pid = getpid();
+	int result = linkset_open(&links, object, sites, LINK_CALL);
+	if (result)
+		return fail(object, result, err);
+	result = call_and_read(maps, series, &reading);
+	linkset_close(&links);
+	return result ? result : judge(&reading, feature, err);
+}
+
+static bool try_sandbox(const struct object *object, struct link_sites *sites)
+{
+	struct sandbox sandbox = sandbox_new(call_target);
+	struct linkset links = {0};
+
+	sites->pid = sandbox.pid;
+	if (sandbox.pid && linkset_open(&links, object, sites, LINK_CALL))
+		log_debug("the sandboxed child cannot be probed");
+	bool survives = sandbox_survives(&sandbox);
+	linkset_close(&links);
+	return survives;
+}
+
 int feature_try(const struct object *object, struct maps *maps, struct feature *feature,
 		struct err *err)
 {
 	int series = maps_add_series(maps, (struct buckets){0}, err);
 	uint64_t offset, cookie = (uint64_t)series;
-	struct linkset links;
-	struct reading reading;
+	struct link_sites sites = {
+		.path = SELF_PATH, .offsets = &offset, .cookies = &cookie, .n = 1};
 
 	if (series < 0)
 		return series;
@@ -110,19 +141,10 @@ int feature_try(const struct object *object, struct maps *maps, struct feature *
 	if (result)
 		return err_set(err, result, REASON_INTERNAL, "/proc/self/maps: %s",
 			       strerror(-result));
-	struct link_sites sites = {
-		.path = SELF_PATH,
-		.offsets = &offset,
-		.cookies = &cookie,
-		.n = 1,
-		.pid = getpid(),
-	};
 	maps_enable(maps, series, 0);
-	result = linkset_open(&links, object, &sites, LINK_CALL);
-	if (result)
-		return fail(object, result, err);
-	result = call_and_read(maps, series, &reading);
-	linkset_close(&links);
+	result = try_self(object, maps, &sites, feature, err);
+	if (!result)
+		feature->sandbox_safe = try_sandbox(object, &sites);
 	maps_disable(maps, series);
-	return result ? result : judge(&reading, feature, err);
+	return result;
 }

@@ -12,6 +12,8 @@
 struct feature {
 	/* The kernel's pid filter covers all threads of the process (6.10; before, only one). */
 	bool pid_filter;
+	/* A return probe does not trip the seccomp filter of its target (see sandbox.h). */
+	bool sandbox_safe;
 };
 
 /* Try `object` with one series of `maps`. -errno with `err` when it does not work as it should. */
