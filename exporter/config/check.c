@@ -116,25 +116,26 @@ static void check_function_names(struct report *report, const struct draft_targe
 /* ---- totals ------------------------------------------------------------------------------------
  */
 
-/* At the first function that does not fit. */
+/* At the first function that does not fit. How many a `match` finds is not known yet. */
 static void check_series(struct report *report, const struct draft *draft)
 {
+	const struct draft_function *surplus = NULL;
 	size_t n = 0;
 
-	if (draft->n_functions <= draft->spec->limits.series)
-		return;
 	for (size_t t = 0; t < draft->targets.n; t++) {
 		const struct draft_target *target = &draft->targets.at[t];
-		if (n + target->functions.n <= draft->spec->limits.series) {
-			n += target->functions.n;
-			continue;
+		for (size_t f = 0; f < target->functions.n; f++) {
+			const struct draft_function *function = &target->functions.at[f];
+			n += function->spec.by != BY_MATCH;
+			if (!surplus && n > draft->spec->limits.series)
+				surplus = function;
 		}
-		report_error(report, target->functions.at[draft->spec->limits.series - n].place,
+	}
+	if (surplus)
+		report_error(report, surplus->place,
 			     "%zu functions need as many series, but `limits: {series: …}` is %u: "
 			     "raise it",
-			     draft->n_functions, draft->spec->limits.series);
-		return;
-	}
+			     n, draft->spec->limits.series);
 }
 
 static bool same_buckets(struct buckets a, struct buckets b)

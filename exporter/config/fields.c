@@ -110,9 +110,66 @@ static void read_pair(const struct fields_context *context, const struct schema 
 		schema->fields[i].read(context->parser, pair->value, into);
 }
 
+/* "`a`, `b` or `c`": the keys of which exactly one must be there. */
+static void add_alternatives(struct strbuf *out, const struct schema *schema)
+{
+	size_t n = 0, listed = 0;
+
+	for (size_t i = 0; i < schema->n; i++)
+		n += schema->fields[i].one_of;
+	for (size_t i = 0; i < schema->n; i++) {
+		if (!schema->fields[i].one_of)
+			continue;
+		strbuf_puts(out, listed == 0 ? "" : listed + 1 == n ? " or " : ", ");
+		strbuf_printf(out, "`%s`", schema->fields[i].name);
+		listed++;
+	}
+}
+
+/* Tell of each of the alternatives but the first; false when there is none at all. */
+static bool check_alternatives(const struct fields_context *context, const struct schema *schema,
+			       const struct yaml_value *mapping)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < mapping->n && !context->report->full; i++) {
+		const struct yaml_value *key = mapping->pairs[i].key;
+		int field = find(schema, key->text);
+		if (field < 0 || !schema->fields[field].one_of)
+			continue;
+		if (first)
+			report_error(context->report, key->span,
+				     "`%s` and `%s` exclude each other: %s has one of them", first,
+				     key->text, schema->what);
+		else
+			first = key->text;
+	}
+	return first != NULL;
+}
+
+static void check_one_of(const struct fields_context *context, const struct schema *schema,
+			 const struct yaml_value *mapping, const bool *seen)
+{
+	struct strbuf message;
+	bool wanted = false, meant = false;
+
+	for (size_t i = 0; i < schema->n; i++) {
+		wanted |= schema->fields[i].one_of;
+		meant |= schema->fields[i].one_of && seen[i];
+	}
+	if (!wanted || check_alternatives(context, schema, mapping) || meant)
+		return;
+	strbuf_init(&message);
+	strbuf_printf(&message, "%s needs one of the keys ", schema->what);
+	add_alternatives(&message, schema);
+	report_error(context->report, mapping->span, "%s", strbuf_text(&message));
+	strbuf_fini(&message);
+}
+
 static void check_required(const struct fields_context *context, const struct schema *schema,
 			   const struct yaml_value *mapping, const bool *seen)
 {
+	check_one_of(context, schema, mapping, seen);
 	for (size_t i = 0; i < schema->n; i++)
 		if (schema->fields[i].required && !seen[i])
 			report_error(context->report, mapping->span, "%s needs the key `%s`",

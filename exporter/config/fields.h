@@ -18,6 +18,7 @@ struct field {
 	/* Read the value into the record; NULL: the key is known, but not supported yet. */
 	void (*read)(struct parser *parser, const struct yaml_value *value, void *into);
 	bool required;
+	bool one_of; /* exactly one of the schema's keys that have this must be there */
 	/* A key of a later release that stands in for this required one. */
 	const char *instead_of;
 };

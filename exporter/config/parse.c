@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/glob.h"
 #include "bpf/contract.h"
 #include "config/buckets.h"
 #include "config/fields.h"
@@ -20,6 +21,7 @@
 #define MAX_SERIES	 131072	 /* PARSE_MAX_FUNCTIONS, two slots each */
 #define MAX_IN_FLIGHT	 16777216
 #define MAX_PROGRAMS	 65536
+#define MAX_MATCHES	 65536
 
 struct parser {
 	struct fields_context context;
@@ -148,11 +150,56 @@ static void read_symbol(struct parser *p, const struct yaml_value *value, void *
 		draft->place = value->span;
 }
 
+static void read_match(struct parser *p, const struct yaml_value *value, void *into)
+{
+	struct draft_function *draft = into;
+	const char *text, *fault;
+
+	draft->key = "match";
+	draft->spec.by = BY_MATCH;
+	if (!scalar_text(p->report, "match", value, LABELS_MAX_TEXT_BYTES, &text))
+		return;
+	fault = glob_fault(text);
+	if (fault)
+		report_error(p->report, value->span, "the pattern %s %s", QUOTE(text), fault);
+	draft->spec.symbol = keep(p, text);
+	draft->place = value->span;
+}
+
+static void read_max(struct parser *p, const struct yaml_value *value, void *into)
+{
+	struct draft_function *draft = into;
+
+	draft->max_place = value->span;
+	read_limit(p, "max", value, MAX_MATCHES, &draft->spec.max);
+}
+
+static void read_place(struct parser *p, const struct yaml_value *value,
+		       struct draft_function *draft, const char *key, enum function_by by)
+{
+	draft->key = key;
+	draft->spec.by = by;
+	scalar_place(p->report, key, value, &draft->spec.position);
+	if (!draft->spec.label)
+		draft->place = value->span;
+}
+
+static void read_offset(struct parser *p, const struct yaml_value *value, void *into)
+{
+	read_place(p, value, into, "offset", BY_OFFSET);
+}
+
+static void read_address(struct parser *p, const struct yaml_value *value, void *into)
+{
+	read_place(p, value, into, "address", BY_ADDRESS);
+}
+
 static void read_function_name(struct parser *p, const struct yaml_value *value, void *into)
 {
 	struct draft_function *draft = into;
 	const char *text;
 
+	draft->name_place = value->span;
 	if (!scalar_text(p->report, "name", value, LABELS_MAX_TEXT_BYTES, &text))
 		return;
 	draft->spec.label = keep(p, text);
@@ -181,15 +228,15 @@ static void read_labels(struct parser *p, const struct yaml_value *value, void *
 }
 
 static const struct field function_fields[] = {
-	{.name = "symbol", .read = read_symbol, .required = true},
+	{.name = "symbol", .read = read_symbol, .one_of = true},
+	{.name = "match", .read = read_match, .one_of = true},
+	{.name = "max", .read = read_max},
+	{.name = "offset", .read = read_offset, .one_of = true},
+	{.name = "address", .read = read_address, .one_of = true},
 	{.name = "name", .read = read_function_name},
 	{.name = "exit", .read = read_function_exit},
 	{.name = "buckets", .read = read_function_buckets},
 	{.name = "labels", .read = read_labels},
-	{.name = "match", .instead_of = "symbol"},
-	{.name = "max"},
-	{.name = "offset", .instead_of = "symbol"},
-	{.name = "address", .instead_of = "symbol"},
 	{.name = "labels_from"},
 };
 static const struct schema function = {"a function", function_fields, N_ITEMS(function_fields)};
@@ -208,13 +255,38 @@ static void default_label(struct parser *p, struct draft_function *draft)
 			     LABELS_MAX_TEXT_BYTES);
 }
 
+static bool is_set(struct span span)
+{
+	return span.end > span.start;
+}
+
+/* What goes with which way of naming a function. */
+static void check_naming(struct parser *p, const struct draft_function *draft)
+{
+	bool match = draft->spec.by == BY_MATCH;
+
+	if (match && is_set(draft->name_place))
+		report_error(
+			p->report, draft->name_place,
+			"`name` does not go with `match`: each function is shown under its own "
+			"name");
+	if (!match && is_set(draft->max_place))
+		report_error(p->report, draft->max_place,
+			     "`max` bounds how many functions a `match` may find, and there is no "
+			     "`match` here");
+	if (draft->key && !match && !draft->spec.symbol && !is_set(draft->name_place))
+		report_error(p->report, draft->place, "`%s` needs a `name`: the label `function`",
+			     draft->key);
+}
+
 static void read_function(struct parser *p, const struct yaml_value *value,
 			  struct draft_target *into)
 {
-	struct draft_function draft = {.place = value->span};
+	struct draft_function draft = {.place = value->span, .spec.max = SPEC_DEFAULT_MATCH_MAX};
 
 	draft.spec.line = report_line(p->report, value->span.start);
 	fields_read(&p->context, &function, value, &draft);
+	check_naming(p, &draft);
 	default_label(p, &draft);
 	*vec_push(&into->functions) = draft;
 }

@@ -98,6 +98,46 @@ bool scalar_integer(struct report *report, const char *key, const struct yaml_va
 	return true;
 }
 
+static bool parse_hexadecimal(const char *text, uint64_t *out)
+{
+	uint64_t n = 0;
+
+	if (strncmp(text, "0x", 2) != 0 || !text[2])
+		return false;
+	for (text += 2; *text; text++) {
+		int c = tolower((unsigned char)*text);
+		if (!isxdigit(c) || n >> 60)
+			return false;
+		n = n << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	}
+	*out = n;
+	return true;
+}
+
+bool scalar_place(struct report *report, const char *key, const struct yaml_value *value,
+		  uint64_t *out)
+{
+	uint64_t n = 0;
+
+	if (!scalar_expect(report, key, value, YAML_SCALAR, "a number such as 0x3e1f0"))
+		return false;
+	bool number = parse_decimal(value->text, &n) || parse_hexadecimal(value->text, &n);
+	if (value->quoted && number) {
+		report_error(report, value->span, "`%s` must be a number: write %s without quotes",
+			     key, value->text);
+		return false;
+	}
+	if (value->quoted || !number || n > INT64_MAX) {
+		report_error(
+			report, value->span,
+			"`%s` must be a number, decimal or hexadecimal such as 0x3e1f0, not %s",
+			key, DESCRIBE(value));
+		return false;
+	}
+	*out = n;
+	return true;
+}
+
 /* ---- durations ------------------------------------------------------------------------------- */
 
 static const char *const duration_advice[] = {

@@ -29,6 +29,10 @@ bool scalar_text(struct report *report, const char *key, const struct yaml_value
 bool scalar_integer(struct report *report, const char *key, const struct yaml_value *value,
 		    uint64_t low, uint64_t high, uint64_t *out);
 
+/* A place in a file or in memory: decimal, or hexadecimal after 0x; 0..2^63-1. */
+bool scalar_place(struct report *report, const char *key, const struct yaml_value *value,
+		  uint64_t *out);
+
 /* A bucket's bound: a duration (duration.h). */
 bool scalar_bound(struct report *report, const struct yaml_value *value, uint64_t *ns);
 

@@ -8,7 +8,7 @@ static const struct wrong cases[] = {
 	 "6:9: unknown key `Buckets` in a function; did you mean `buckets`?"},
 	{FUNCTION "        colour: red\n",
 	 "6:9: unknown key `colour` in a function; known are `symbol`, "
-	 "`name`, `exit`, `buckets`, `labels`"},
+	 "`match`, `max`, `offset`, `address`, `name`, `exit`, `buckets`, `labels`"},
 	{FUNCTION "        binary: /x\n",
 	 "6:9: unknown key `binary` in a function; it belongs in a target"},
 	{FUNCTION "    exit: none\n",
@@ -21,13 +21,18 @@ static const struct wrong cases[] = {
 	 "1:12: unknown key `bucket` in `defaults`; did you mean `buckets`?"},
 	{"limits: {in-flight: 1}\n" FUNCTION,
 	 "1:10: unknown key `in-flight` in `limits`; did you mean `in_flight`?"},
-	{FUNCTION "        matc: x\n",
-	 "6:9: unknown key `matc` in a function; did you mean `match` (not supported yet)?"},
+	{FUNCTION "        labels_fron: x\n", "6:9: unknown key `labels_fron` in a function; did "
+					      "you mean `labels_from` (not supported yet)?"},
+	{FUNCTION "        match: x\n",
+	 "6:9: `symbol` and `match` exclude each other: a function has one of them"},
+	{FUNCTION "      - name: x\n", "6:9: a function needs one of the keys `symbol`, `match`, "
+				       "`offset` or `address`"},
 	{FUNCTION "    process: {pids: 1}\n",
 	 "6:15: unknown key `pids` in `process`; did you mean `pid`?"},
 	{FUNCTION "        \"a\\eb\": x\n", "6:9: unknown key `a\xef\xbf\xbd"
 					    "b` in a function; known are "
-					    "`symbol`, `name`, `exit`, `buckets`, `labels`"},
+					    "`symbol`, `match`, `max`, `offset`, `address`, "
+					    "`name`, `exit`, `buckets`, `labels`"},
 	{"{}\n", "1:1: the config needs the key `targets`"},
 	{"targets: [{}]\n", "1:11: a target needs the key `name`"},
 	{"targets:\n  -\n", "2:4: a target must be a mapping (`key: value`), not nothing"},
@@ -55,10 +60,6 @@ static const struct {
 	{FUNCTION "    process: {cgroup: x}\n", "cgroup"},
 	{FUNCTION "    process: {container: x}\n", "container"},
 	{FUNCTION "    process: {pod: x}\n", "pod"},
-	{FUNCTION "      - match: \"x*\"\n", "match"},
-	{FUNCTION "        max: 5\n", "max"},
-	{FUNCTION "      - offset: 0x10\n", "offset"},
-	{FUNCTION "      - address: 0x10\n", "address"},
 	{FUNCTION "        labels_from: x\n", "labels_from"},
 };
 

@@ -86,6 +86,50 @@ static void own_defaults(void **state)
 	spec_free(spec);
 }
 
+static void patterns_and_places(void **state)
+{
+	struct spec *spec =
+		parse_right(FUNCTION "      - match: \"pay_*\"\n"
+				     "      - match: \"[!_]*\"\n"
+				     "        max: 65536\n"
+				     "        exit: none\n"
+				     "      - offset: 0x3E1f0\n"
+				     "        name: lookup\n"
+				     "      - name: find\n"
+				     "        address: 4198693\n"
+				     "      - {address: 0x7fffffffffffffff, name: last}\n"
+				     "      - {offset: 0, name: first}\n");
+	const struct spec_function *f = spec->targets[0].functions;
+
+	(void)state;
+	assert_int_equal(spec->targets[0].n_functions, 7);
+	assert_int_equal(f[0].by, BY_SYMBOL);
+	assert_int_equal(f[1].by, BY_MATCH);
+	assert_string_equal(f[1].symbol, "pay_*");
+	assert_string_equal(f[1].label, "pay_*");
+	assert_int_equal(f[1].max, SPEC_DEFAULT_MATCH_MAX);
+	assert_int_equal(f[2].max, 65536);
+	assert_int_equal(f[2].exit, EXIT_NONE);
+	assert_int_equal(f[3].by, BY_OFFSET);
+	assert_int_equal(f[3].position, 0x3e1f0);
+	assert_string_equal(f[3].label, "lookup");
+	assert_null(f[3].symbol);
+	assert_int_equal(f[4].by, BY_ADDRESS);
+	assert_int_equal(f[4].position, 4198693);
+	assert_string_equal(f[4].label, "find");
+	assert_true(f[5].position == INT64_MAX);
+	assert_int_equal(f[6].position, 0);
+	spec_free(spec);
+}
+
+/* How many functions a pattern finds is not known before the file is looked at. */
+static void patterns_do_not_count_as_series(void **state)
+{
+	(void)state;
+	spec_free(parse_right("limits: {series: 1}\n" FUNCTION "      - match: \"a*\"\n"
+			      "      - match: \"b*\"\n"));
+}
+
 #define TARGET(rest) "targets:\n  - name: a\n" rest "    functions: [{symbol: f}]\n"
 
 static const struct wrong cases[] = {
@@ -114,6 +158,41 @@ static const struct wrong cases[] = {
 	 "4:20: `pid` must be a whole number from 1 to 4194304, not `4194305`"},
 	{TARGET("    binary: /a\n    host_cost: maybe\n"),
 	 "4:16: `host_cost` must be refuse or allow, not `maybe`"},
+	{FUNCTION "      - match: \"a*\"\n        name: a\n",
+	 "7:15: `name` does not go with `match`: each function is shown under its own name"},
+	{FUNCTION "      - match: \"a[b\"\n", "6:16: the pattern `a[b` has a `[` without a `]`"},
+	{FUNCTION "      - match: \"\"\n", "6:16: `match` must not be empty"},
+	{FUNCTION "      - match: \"a*\"\n        max: 0\n",
+	 "7:14: `max` must be a whole number from 1 to 65536, not `0`"},
+	{FUNCTION "      - match: \"a*\"\n        max: 65537\n",
+	 "7:14: `max` must be a whole number from 1 to 65536, not `65537`"},
+	{FUNCTION "        max: 5\n",
+	 "6:14: `max` bounds how many functions a `match` may find, and "
+	 "there is no `match` here"},
+	{FUNCTION "      - offset: 0x10\n", "6:17: `offset` needs a `name`: the label `function`"},
+	{FUNCTION "      - address: 16\n", "6:18: `address` needs a `name`: the label `function`"},
+	{FUNCTION "      - {name: a, offset: -1}\n",
+	 "6:27: `offset` must be a number, decimal or hexadecimal such as 0x3e1f0, not `-1`"},
+	{FUNCTION "      - {name: a, offset: 3e1f0}\n",
+	 "6:27: `offset` must be a number, decimal or hexadecimal such as 0x3e1f0, not `3e1f0`"},
+	{FUNCTION "      - {name: a, offset: 0x}\n",
+	 "6:27: `offset` must be a number, decimal or hexadecimal such as 0x3e1f0, not `0x`"},
+	{FUNCTION "      - {name: a, offset: 010}\n",
+	 "6:27: `offset` must be a number, decimal or hexadecimal such as 0x3e1f0, not `010`"},
+	{FUNCTION "      - {name: a, address: 0x8000000000000000}\n",
+	 "6:28: `address` must be a number, decimal or hexadecimal such as 0x3e1f0, not "
+	 "`0x8000000000000000`"},
+	{FUNCTION "      - {name: a, address: 0x10000000000000010}\n",
+	 "6:28: `address` must be a number, decimal or hexadecimal such as 0x3e1f0, not "
+	 "`0x10000000000000010`"},
+	{FUNCTION "      - {name: a, address: \"0x10\"}\n",
+	 "6:28: `address` must be a number: write 0x10 without quotes"},
+	{FUNCTION "      - {name: pay, address: 0x10}\n",
+	 "6:16: duplicate function `pay`: the one on line 5 makes the same series; give one a "
+	 "`name` of its own"},
+	{FUNCTION "      - match: \"a*\"\n      - match: \"a*\"\n",
+	 "7:16: duplicate function `a*`: the one on line 6 makes the same series; give one a "
+	 "`name` of its own"},
 	{"targets: []\n", "1:10: `targets` is empty: list at least one"},
 	{"targets: {a: b}\n",
 	 "1:10: `targets` must be a list of targets (`- name: …`), not a mapping"},
@@ -200,6 +279,8 @@ int main(void)
 		cmocka_unit_test(everything_is_read),
 		cmocka_unit_test(built_in_defaults),
 		cmocka_unit_test(own_defaults),
+		cmocka_unit_test(patterns_and_places),
+		cmocka_unit_test(patterns_do_not_count_as_series),
 		cmocka_unit_test(each_is_named),
 		cmocka_unit_test(a_long_symbol_needs_a_name),
 		cmocka_unit_test(targets_are_bounded),
