@@ -12,6 +12,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 ARCH    := $(shell uname -m)
 CC      := gcc
+CXX     := g++
 CLANG   ?= clang
 VERSION := $(shell cat VERSION 2>/dev/null || echo 0.0.0)
 REVISION := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
@@ -115,27 +116,56 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/fuzz/tests/fuzz/%_fuzz.o $(fuzz_LIB)
 
 # ---- victims: programs with known calls, for the tests and the demo ------------------------------
 # tests/victims/NAME.c → build/victims/NAME, and the same as NAME.nopie, NAME.static, … for the
-# files that a linker can make; genlib.sh writes the libraries.
-VICTIM_FLAGS := -std=gnu17 -O2 -g -Wall -Wextra -pthread
+# files that a linker can make, and NAME.risky; NAME.cc, NAME.rs and NAME.go where there is a
+# compiler; libNAME.c and libNAME.cc → libNAME.so; genlib.sh writes further libraries.
+VICTIM_FLAGS := -O2 -g -Wall -Wextra -pthread
+VICTIM_STD.c  := -std=gnu17
+VICTIM_STD.cc := -std=gnu++20
 VICTIM_FLAGS_nopie     := -no-pie
 VICTIM_FLAGS_static    := -static
 VICTIM_FLAGS_staticpie := -static-pie
 VICTIM_FLAGS_endbr     := -fcf-protection=full
-VICTIM_SRCS := $(wildcard tests/victims/*.c)
-VICTIMS := $(VICTIM_SRCS:tests/victims/%.c=$(BUILD)/victims/%) \
-           $(addprefix $(BUILD)/victims/threads.,nopie static staticpie endbr) \
-           $(addprefix $(BUILD)/victims/libmany,1000.so 10000.so bad.so)
+VICTIM_FLAGS_risky     := -DRISKY
+VICTIM_FLAGS_private   := -DPRIVATE
+# Debian's compilers before others: what the tests say is about those.
+RUSTC := $(firstword $(wildcard /usr/bin/rustc) $(shell command -v rustc))
+GO    := $(firstword $(wildcard /usr/bin/go) $(shell command -v go))
+VICTIM_KINDS := c cc $(if $(RUSTC),rs) $(if $(GO),go)
+VICTIM_NAMES := $(foreach k,$(VICTIM_KINDS),$(patsubst tests/victims/%.$k,%,$(wildcard tests/victims/*.$k)))
+VICTIMS := $(addprefix $(BUILD)/victims/,$(filter-out lib%,$(VICTIM_NAMES)) \
+             $(patsubst %,%.so,$(filter lib%,$(VICTIM_NAMES))) \
+             $(addprefix threads.,nopie static staticpie endbr) \
+             plain.endbr $(addsuffix .risky,plain procs sites) switches.private \
+             $(addprefix libmany,1000.so 10000.so bad.so))
 
 .PHONY: victims
 victims: $(VICTIMS)
 
+# $(1) the kind of source, $(2) the compiler, $(3) a variant or nothing
 define victim
-$(BUILD)/victims/%$(if $(1),.$(1)): tests/victims/%.c tests/victims/victim.h
+$(BUILD)/victims/%$(if $(3),.$(3)): tests/victims/%.$(1) tests/victims/victim.h
 	@mkdir -p $$(@D)
-	$$(call say,VICTIM,$$@)$(CC) $(VICTIM_FLAGS) $(VICTIM_FLAGS_$(1)) $$< -ldl -o $$@
+	$$(call say,VICTIM,$$@)$(2) $(VICTIM_STD.$(1)) $(VICTIM_FLAGS) $(VICTIM_FLAGS_$(3)) $$< -ldl -o $$@
 endef
-$(foreach v,nopie static staticpie endbr,$(eval $(call victim,$(v))))
-$(eval $(call victim,))
+$(foreach v,nopie static staticpie endbr risky private,$(eval $(call victim,c,$(CC),$v)))
+$(eval $(call victim,c,$(CC),))
+$(eval $(call victim,cc,$(CXX),))
+
+$(BUILD)/victims/lib%.so: tests/victims/lib%.c
+	@mkdir -p $(@D)
+	$(call say,VICTIM,$@)$(CC) $(VICTIM_STD.c) $(VICTIM_FLAGS) -shared -fPIC $< -o $@
+
+$(BUILD)/victims/lib%.so: tests/victims/lib%.cc
+	@mkdir -p $(@D)
+	$(call say,VICTIM,$@)$(CXX) $(VICTIM_STD.cc) $(VICTIM_FLAGS) -shared -fPIC $< -o $@
+
+$(BUILD)/victims/%: tests/victims/%.rs
+	@mkdir -p $(@D)
+	$(call say,VICTIM,$@)$(RUSTC) --edition 2021 -O -g $< -o $@
+
+$(BUILD)/victims/%: tests/victims/%.go
+	@mkdir -p $(@D)
+	$(call say,VICTIM,$@)GO111MODULE=off CGO_ENABLED=0 GOCACHE=$(abspath $(BUILD))/go $(GO) build -o $@ $<
 
 LIBMANY_1000.so  := 1000
 LIBMANY_10000.so := 10000
@@ -156,7 +186,7 @@ SUITES    ?= unit fuzz check bpf e2e
 .PHONY: test test-build check fuzz
 test:
 	$(Q)deploy/deps.sh test
-	$(Q)$(MAKE) -j$(JOBS) test-build
+	$(Q)$(MAKE) -s --no-print-directory -j$(JOBS) test-build
 	$(Q)$(PYTHON) tests/run.py --build $(BUILD) $(SUITES)
 
 test-build: $(BUILD)/uprobe_exporter $(BUILD)/gcc-asan/uprobe_exporter $(UNIT_BINS) $(FUZZ_BINS) victims
@@ -174,8 +204,8 @@ deps:
 
 run:
 	$(Q)deploy/deps.sh build
-	$(Q)$(MAKE) -j$(JOBS) $(BUILD)/uprobe_exporter $(BUILD)/victims/demo
-	$(Q)deploy/demo.sh $(BUILD)
+	$(Q)$(MAKE) -s --no-print-directory -j$(JOBS) $(BUILD)/uprobe_exporter $(BUILD)/victims/demo
+	$(Q)env --default-signal=INT,TERM,HUP deploy/demo.sh $(BUILD)
 
 install: all
 	install -D -m 755 $(BUILD)/uprobe_exporter $(DESTDIR)$(PREFIX)/bin/uprobe_exporter

@@ -93,5 +93,9 @@ say ""
 say "or: curl -s http://localhost:$port/metrics | grep uprobe_function_duration_seconds_count"
 say "Its log is $LOG. Ctrl-C ends both."
 
-wait -n "$demo" "$exporter"
+# Not `wait -n`: it misses a child that ended just before.
+while kill -0 "$demo" 2>/dev/null && kill -0 "$exporter" 2>/dev/null; do
+	sleep 0.5 &
+	wait $!
+done
 fail "one of the two ended by itself:"

@@ -27,6 +27,7 @@ clang-tidy        test
 cppcheck          test
 curl              test
 g++               test
+golang-go         test
 libc6-dbg         test
 libclang-rt-dev   test
 libcmocka-dev     test
@@ -35,6 +36,7 @@ llvm              test
 postgresql        test
 prometheus        test
 python3           test
+rustc             test
 util-linux        test
 valgrind          test
 '
