@@ -131,9 +131,10 @@ VICTIM_FLAGS_private   := -DPRIVATE
 RUSTC := $(firstword $(wildcard /usr/bin/rustc) $(shell command -v rustc))
 GO    := $(firstword $(wildcard /usr/bin/go) $(shell command -v go))
 VICTIM_KINDS := c cc $(if $(RUSTC),rs) $(if $(GO),go)
+VICTIM_LIBS  := libplugin libvisit
 VICTIM_NAMES := $(foreach k,$(VICTIM_KINDS),$(patsubst tests/victims/%.$k,%,$(wildcard tests/victims/*.$k)))
-VICTIMS := $(addprefix $(BUILD)/victims/,$(filter-out lib%,$(VICTIM_NAMES)) \
-             $(patsubst %,%.so,$(filter lib%,$(VICTIM_NAMES))) \
+VICTIMS := $(addprefix $(BUILD)/victims/,$(filter-out $(VICTIM_LIBS),$(VICTIM_NAMES)) \
+             $(addsuffix .so,$(VICTIM_LIBS)) \
              $(addprefix threads.,nopie static staticpie endbr) \
              plain.endbr $(addsuffix .risky,plain procs sites) switches.private \
              $(addprefix libmany,1000.so 10000.so bad.so))

@@ -2,6 +2,7 @@
  * New processes and new images inside a probed call: procs MODE [CALLS]. Each call of `spawn`
  *     fork   forks; the child returns from the call as well and calls `child_work` once
  *     vfork  makes a child by vfork that ends at once
+ *     vfork-exec  makes one that becomes `procs none`, which ends at once
  *     exec   replaces the process image by `procs again`: that call never returns, and the new
  *            image makes one round of CALLS returning calls of `spawn`
  *     exec-thread  the same from a thread that is not the main one
@@ -34,6 +35,17 @@ static pid_t do_vfork(void)
 
 	if (pid == 0)
 		_exit(0);
+	return pid;
+}
+
+static pid_t do_vfork_exec(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		execl(self, self, "none", (char *)NULL);
+		_exit(3);
+	}
 	return pid;
 }
 
@@ -98,13 +110,15 @@ static const struct mode {
 } modes[] = {
 	{"fork", do_fork, round_of_forks},     {"vfork", do_vfork, round_of_forks},
 	{"exec", do_exec, round_of_exec},      {"exec-thread", do_exec, round_of_exec_thread},
-	{"again", do_nothing, round_of_forks},
+	{"again", do_nothing, round_of_forks}, {"vfork-exec", do_vfork_exec, round_of_forks},
 };
 
 int main(int argc, char **argv)
 {
 	const struct mode *mode = NULL;
 
+	if (argc > 1 && strcmp(argv[1], "none") == 0)
+		return 0;
 	self = argv[0];
 	calls = argument(argc, argv, 2, 10);
 	snprintf(calls_text, sizeof(calls_text), "%ld", calls);

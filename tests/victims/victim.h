@@ -24,6 +24,15 @@
 #define PROBED __attribute__((noipa, used))
 #endif
 
+/*
+ * The variant NAME.risky is the same program with something in it that unwinds stacks, so that
+ * `exit: auto` cannot hold return probes for harmless.
+ */
+#ifdef RISKY
+#include <pthread.h>
+__attribute__((used)) static int (*volatile risk)(pthread_t) = pthread_cancel;
+#endif
+
 static inline uint64_t now_ns(void)
 {
 	struct timespec t;
