@@ -60,6 +60,28 @@ struct {
 	__type(value, struct up_ended);
 } ended SEC(".maps");
 
+/*
+ * Since 6.13 the kernel gives programs of this type that use 64 bytes of stack or more a stack for
+ * each CPU, taking it that they are not preempted. On uprobes they are: two threads on one CPU
+ * then write over each other's variables, up to a crash of the kernel (seen on 7.2). A program
+ * that contains a tail call keeps the ordinary stack (kernel/bpf/verifier.c,
+ * check_max_stack_depth). So each has one that is never made and would lead nowhere; a map of its
+ * own, because those that share one must be of one attach type.
+ */
+#define ORDINARY_STACK(program)                                                                    \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);                                             \
+		__uint(max_entries, 1);                                                            \
+		__uint(key_size, sizeof(__u32));                                                   \
+		__uint(value_size, sizeof(__u32));                                                 \
+	} nowhere_##program SEC(".maps")
+
+#define KEEP_ORDINARY_STACK(ctx, program)                                                          \
+	do {                                                                                       \
+		if (!up_shards)                                                                    \
+			bpf_tail_call(ctx, &nowhere_##program, 0);                                 \
+	} while (0)
+
 /* This CPU's copy of a slot; NULL when the slot's chunk does not exist. */
 static __always_inline struct up_slot *slot_get(__u32 slot)
 {

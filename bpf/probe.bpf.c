@@ -59,6 +59,14 @@ static __always_inline void call_leave(struct pt_regs *ctx)
 }
 
 #ifdef TIER_SESSION
+ORDINARY_STACK(session);
+#else
+ORDINARY_STACK(leave);
+#endif
+ORDINARY_STACK(entry);
+ORDINARY_STACK(site);
+
+#ifdef TIER_SESSION
 #ifdef SESSION_KFUNC_TAKES_CTX
 extern bool bpf_session_is_return(void *ctx) __ksym;
 #define IS_RETURN(ctx) bpf_session_is_return(ctx)
@@ -71,6 +79,7 @@ extern bool bpf_session_is_return(void) __ksym;
 SEC("kprobe")
 int session(struct pt_regs *ctx)
 {
+	KEEP_ORDINARY_STACK(ctx, session);
 	if (!IS_RETURN(ctx))
 		return !call_enter(ctx);
 	call_leave(ctx);
@@ -80,6 +89,7 @@ int session(struct pt_regs *ctx)
 SEC("kprobe")
 int leave(struct pt_regs *ctx)
 {
+	KEEP_ORDINARY_STACK(ctx, leave);
 	call_leave(ctx);
 	return 0;
 }
@@ -88,6 +98,7 @@ int leave(struct pt_regs *ctx)
 SEC("kprobe")
 int entry(struct pt_regs *ctx)
 {
+	KEEP_ORDINARY_STACK(ctx, entry);
 	call_enter(ctx);
 	return 0;
 }
@@ -99,6 +110,7 @@ int site(struct pt_regs *ctx)
 	__u64 now = bpf_ktime_get_ns();
 	struct up_probe *probe = probe_get(bpf_get_attach_cookie(ctx));
 
+	KEEP_ORDINARY_STACK(ctx, site);
 	if (probe && probe->flags & UP_PROBE_ENABLED && condition_holds(ctx, probe))
 		call_close(ctx, probe, now);
 	return 0;

@@ -17,6 +17,7 @@ MAY_INCLUDE = {"base": {"base"}, "model": {"base", "model", "bpf"},
 # foreign headers → the only files that may see them
 LIBRARIES = {
     r"yaml\.h": r"exporter/config/yaml\.c",
+    r"Zydis/.*": r"exporter/target/.*",
     r"(libelf|gelf|elfutils/.*|dwarf)\.h": r"exporter/target/.*",
     r"bpf/(bpf|libbpf|btf|libbpf_.*)\.h": r"exporter/kernel/.*",
     r"microhttpd\.h": r"exporter/http/.*",

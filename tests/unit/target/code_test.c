@@ -314,7 +314,7 @@ static void test_entries_are_walked(void **state)
 {
 	static const unsigned char body[] = {0xc3, 0x31, 0xc0, 0xc3};
 	static const struct code_region region = {BASE, sizeof(body), body};
-	static const uint64_t entry = BASE + 1;
+	static const struct code_entry entry = {.address = BASE + 1};
 	const struct code_request request = {EM_X86_64, &region, 1, &entry, 1, NULL, NULL};
 	struct code code;
 
