@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "kernel/lacks.h"
 #include "kernel/link.h"
 #include "kernel/privs.h"
 #include "model/floor.h"
@@ -89,7 +90,10 @@ static void explain_no_tier(enum tier wanted, int error, const struct strbuf *tr
 	enum tier tier = wanted == TIER_AUTO ? TIER_MULTI : wanted;
 	bool denied = error == -EPERM || error == -EACCES;
 
-	privs_explain(tier, error, &why);
+	if (lacks_explain(wanted, &why))
+		denied = false; /* the verifier says EACCES to what it does not know */
+	else
+		privs_explain(tier, error, &why);
 	err_set(err, error, denied ? REASON_PERMISSION : REASON_KERNEL_UNSUPPORTED,
 		"no probe can be attached: %s (%s); see `uprobe_exporter doctor`",
 		strbuf_text(&why), strbuf_text(tried));
