@@ -31,10 +31,15 @@ void code_give_up(struct code *code, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Bytes from the function's start, for people. */
-int64_t code_offset(const struct code *code, uint64_t address)
+struct code_where code_where(const struct code *code, uint64_t address)
 {
-	return (int64_t)(address - code->region[0].address);
+	const struct code_region *function = &code->region[0];
+	bool inside = address - function->address < function->size;
+	struct code_where where;
+
+	snprintf(where.text, sizeof(where.text), "%s%#" PRIx64, inside ? "+" : "",
+		 inside ? address - function->address : address);
+	return where;
 }
 
 bool code_place(const struct code *code, uint64_t address, uint64_t *place, uint64_t *room)
@@ -91,28 +96,67 @@ static void check_unreached(struct code *code)
 		place += region->size;
 	}
 	if (code->unreached_bytes)
-		code_give_up(code,
-			     "%" PRIu64 " bytes from +%#" PRIx64 " on are not reached by any path",
-			     code->unreached_bytes, code_offset(code, first));
+		code_give_up(code, "%" PRIu64 " bytes from %s on are not reached by any path",
+			     code->unreached_bytes, code_where(code, first).text);
+}
+
+bool code_ends_at(const struct code *code, uint64_t address)
+{
+	for (size_t i = 0; i < code->n_regions; i++) {
+		if (address == code->region[i].address + code->region[i].size)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Where the source says that a call does not return (__builtin_unreachable), gcc may leave a jump
+ * from behind it to the end of the function.
+ */
+static bool is_unreachable(const struct code *code, const struct code_exit *exit,
+			   const struct code_step *step)
+{
+	return exit->kind == CODE_JUMP && step->from != CODE_NONE && !step->jumped &&
+	       (code->steps.at[step->from].flow == FLOW_CALL ||
+		code->steps.at[step->from].flow == FLOW_CALL_SLOT) &&
+	       code_ends_at(code, exit->target);
 }
 
 /* An exit must leave the stack as the caller had it; a jump that does not is no tail call. */
+static void check_depth(struct code *code, const struct code_exit *exit,
+			const struct code_step *step)
+{
+	bool is_direct = exit->kind == CODE_JUMP || exit->kind == CODE_JUMP_IF;
+
+	if (step->unsure && !step->sp_known)
+		code_give_up(code, "the indirect jump at %s is not understood",
+			     code_where(code, exit->address).text);
+	if (exit->depth_known ? !exit->depth : !is_direct)
+		return;
+	if (is_direct)
+		*vec_push(&code->strays) = exit->target;
+	if (!exit->depth_known)
+		code_give_up(code, "jumps away at %s with an unknown stack depth",
+			     code_where(code, exit->address).text);
+	code_give_up(code, "leaves at %s with %d bytes on the stack",
+		     code_where(code, exit->address).text, exit->depth);
+}
+
 static void check_exits(struct code *code)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < code->exits.n; i++) {
 		struct code_exit *exit = &code->exits.at[i];
 		const struct code_step *step = code_step_at(code, exit->address);
 		exit->depth_known = step->sp_known;
 		exit->depth = step->sp_known ? step->sp : 0;
-		if (step->unsure && !step->sp_known)
-			code_give_up(code, "the indirect jump at +%#" PRIx64 " is not understood",
-				     code_offset(code, exit->address));
-		if (exit->depth && exit->target && exit->kind != CODE_JUMP_INDIRECT)
-			*vec_push(&code->strays) = exit->target;
-		if (exit->depth)
-			code_give_up(code, "leaves at +%#" PRIx64 " with %d bytes on the stack",
-				     code_offset(code, exit->address), exit->depth);
+		if ((exit->depth || !exit->depth_known) && is_unreachable(code, exit, step))
+			continue;
+		check_depth(code, exit, step);
+		code->exits.at[n++] = *exit;
 	}
+	code->exits.n = n;
 }
 
 static int by_exit_address(const void *a, const void *b)
@@ -203,7 +247,7 @@ void code_decode(struct code *code, const struct code_request *request)
 	if (!start(code, request))
 		return;
 	code_walk(code, request);
-	code_frame_fill(code);
+	code_frame_fill(code, request);
 	if (code->complete)
 		check_unreached(code);
 	check_exits(code);

@@ -34,11 +34,19 @@ struct code_region {
  */
 typedef int code_read(void *context, uint64_t address, void *bytes, size_t length);
 
+/*
+ * Where control enters besides the start: a place where exceptions land that were thrown by the
+ * calls in [site, site + site_size), with the stack as it was at the call.
+ */
+struct code_entry {
+	uint64_t address, site, site_size;
+};
+
 struct code_request {
 	uint16_t machine;		   /* EM_X86_64 or EM_AARCH64 */
 	const struct code_region *regions; /* [0] is the function, the others its split-off parts */
 	size_t n_regions;
-	const uint64_t *entries; /* where control enters besides the start: landing pads */
+	const struct code_entry *entries; /* may be NULL */
 	size_t n_entries;
 	code_read *read; /* NULL: tables cannot be read */
 	void *context;
@@ -114,8 +122,9 @@ struct code {
 	uint32_t n_tables;	     /* jump tables recognised */
 	/*
 	 * Places outside where control goes on with this function's stack: through a jump table,
-	 * or by a jump with bytes on the stack. Likely the function's split-off parts: add the
-	 * regions that hold them (symbols or FDEs), and decode again.
+	 * or by a jump with bytes on the stack, or with nobody knows how many. Likely the
+	 * function's split-off parts: add the regions that hold them (symbols or FDEs), and decode
+	 * again.
 	 */
 	VEC(uint64_t) strays;
 	uint64_t unreached_bytes; /* not padding, and no path leads there */

@@ -8,6 +8,9 @@
  */
 #include "target/code_machine.h"
 
+#define MOST_SEARCHED 1024 /* bytes of a call site's range: it holds few instructions */
+#define MOST_ROUNDS   4	   /* exceptions thrown from where exceptions land */
+
 struct frames {
 	struct code *code;
 	VEC(uint32_t) pending; /* steps whose frame has changed */
@@ -105,22 +108,65 @@ static void release(struct frames *frames, uint32_t index)
 		reach(frames, next->address, &frame);
 }
 
-void code_frame_fill(struct code *code)
+static void release_all(struct frames *frames)
 {
-	static const struct code_frame entry = {.sp_known = true}, unknown = {0};
+	for (size_t i = 0; i < frames->behind.n; i++) {
+		release(frames, frames->behind.at[i]);
+		drain(frames);
+	}
+	frames->behind.n = 0;
+}
+
+/* The first call in an entry's range whose stack is known, or NULL. */
+static const struct code_step *find_call(const struct code *code, const struct code_entry *entry)
+{
+	uint64_t size = entry->site_size < MOST_SEARCHED ? entry->site_size : MOST_SEARCHED;
+
+	for (uint64_t at = 0; at < size; at++) {
+		const struct code_step *step = code_step_at(code, entry->site + at);
+		if (step && is_call(step) && step->seen && step->sp_known)
+			return step;
+	}
+	return NULL;
+}
+
+/* Exceptions come with the frame of the call that threw; pads may throw again. */
+static void enter_pads(struct frames *frames, const struct code_request *request)
+{
+	static const struct code_frame unknown = {0};
+	const struct code *code = frames->code;
+
+	for (unsigned round = 0; round < MOST_ROUNDS; round++) {
+		for (size_t i = 0; i < request->n_entries; i++) {
+			const struct code_entry *entry = &request->entries[i];
+			const struct code_step *pad = code_step_at(code, entry->address);
+			const struct code_step *call =
+				pad && !pad->seen ? find_call(code, entry) : NULL;
+			if (!call)
+				continue;
+			struct code_frame frame = frame_of(call);
+			reach(frames, entry->address, &frame);
+			drain(frames);
+		}
+	}
+	for (size_t i = 0; i < request->n_entries; i++) {
+		const struct code_step *pad = code_step_at(code, request->entries[i].address);
+		if (pad && !pad->seen)
+			reach(frames, pad->address, &unknown);
+	}
+}
+
+void code_frame_fill(struct code *code, const struct code_request *request)
+{
+	static const struct code_frame entry = {.sp_known = true};
 	struct frames frames = {.code = code};
 
-	for (uint32_t i = 0; i < code->steps.n; i++) {
-		const struct code_step *step = &code->steps.at[i];
-		if (step->from == CODE_NONE)
-			merge(&frames, i,
-			      step->address == code->region[0].address ? &entry : &unknown);
-	}
+	reach(&frames, code->region[0].address, &entry);
 	drain(&frames);
-	for (size_t i = 0; i < frames.behind.n; i++) {
-		release(&frames, frames.behind.at[i]);
-		drain(&frames);
-	}
+	release_all(&frames);
+	enter_pads(&frames, request);
+	drain(&frames);
+	release_all(&frames);
 	vec_fini(&frames.pending);
 	vec_fini(&frames.behind);
 }

@@ -84,8 +84,13 @@ const unsigned char *code_bytes(const struct code *code, uint64_t address, size_
 
 /* Which byte of the regions, counted through them, `address` is, and the bytes from there on. */
 bool code_place(const struct code *code, uint64_t address, uint64_t *place, uint64_t *room);
-/* Bytes from the function's start, for people. */
-int64_t code_offset(const struct code *code, uint64_t address);
+/* Whether a region ends at `address`. */
+bool code_ends_at(const struct code *code, uint64_t address);
+/* A place for people: "+0x1a" in the function, "0x150195" (virtual) in its other parts. */
+struct code_where {
+	char text[24];
+};
+struct code_where code_where(const struct code *code, uint64_t address);
 /* The decode is incomplete. Only the first reason is kept: what follows from it would mislead. */
 void code_give_up(struct code *code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -100,6 +105,6 @@ void code_x86_table_resolve(const struct code_view *view, uint32_t index,
 			    struct code_indirect *indirect);
 
 /* code_frame.c: fill the frames of all steps. */
-void code_frame_fill(struct code *code);
+void code_frame_fill(struct code *code, const struct code_request *request);
 
 #endif

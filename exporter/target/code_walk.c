@@ -63,9 +63,9 @@ static void follow_jump(struct walk *walk, uint32_t index, const struct code_ins
 		add_edge(walk, insn->target, index);
 	else if (insn->flow == FLOW_BRANCH_OTHER)
 		code_give_up(code,
-			     "the conditional jump at +%#" PRIx64 " leaves the function on a "
+			     "the conditional jump at %s leaves the function on a "
 			     "condition that is not in the flags",
-			     code_offset(code, step->address));
+			     code_where(code, step->address).text);
 	else
 		add_exit(code, step, insn, insn->flow == FLOW_JUMP ? CODE_JUMP : CODE_JUMP_IF,
 			 insn->target);
@@ -74,7 +74,7 @@ static void follow_jump(struct walk *walk, uint32_t index, const struct code_ins
 static void follow_table(struct walk *walk, uint32_t index, const struct code_indirect *indirect)
 {
 	struct code *code = walk->code;
-	int64_t at = code_offset(code, code->steps.at[index].address);
+	struct code_where at = code_where(code, code->steps.at[index].address);
 
 	code->n_tables++;
 	walk->n_table_targets += indirect->targets.n;
@@ -83,14 +83,17 @@ static void follow_table(struct walk *walk, uint32_t index, const struct code_in
 		return;
 	}
 	for (size_t i = 0; i < indirect->targets.n; i++) {
+		/* Compilers send the cases that cannot happen to the end of the function. */
+		if (code_ends_at(code, indirect->targets.at[i]))
+			continue;
 		if (inside(code, indirect->targets.at[i])) {
 			add_edge(walk, indirect->targets.at[i], index);
 		} else {
 			*vec_push(&code->strays) = indirect->targets.at[i];
-			code_give_up(code,
-				     "the jump table of the instruction at +%#" PRIx64
-				     " leads out of the function",
-				     at);
+			code_give_up(
+				code,
+				"the jump table of the instruction at %s leads out of the function",
+				at.text);
 		}
 	}
 }
@@ -112,8 +115,8 @@ static void follow_indirect(struct walk *walk, uint32_t index, const struct code
 		add_exit(code, &code->steps.at[index], insn, CODE_JUMP_INDIRECT, indirect.slot);
 		break;
 	case INDIRECT_UNKNOWN:
-		code_give_up(code, "the indirect jump at +%#" PRIx64 " %s",
-			     code_offset(code, code->steps.at[index].address),
+		code_give_up(code, "the indirect jump at %s %s",
+			     code_where(code, code->steps.at[index].address).text,
 			     indirect.why ? indirect.why : "is not understood");
 		break;
 	}
@@ -139,8 +142,8 @@ static void follow_call(struct code *code, const struct code_step *step,
 		return;
 	if (insn->flow == FLOW_CALL && insn->target != code->region[0].address &&
 	    inside(code, insn->target))
-		code_give_up(code, "calls into its own body at +%#" PRIx64,
-			     code_offset(code, step->address));
+		code_give_up(code, "calls into its own body at %s",
+			     code_where(code, step->address).text);
 	add_call(code, insn->target, insn->flow == FLOW_CALL_SLOT);
 }
 
@@ -174,8 +177,8 @@ static bool follow(struct walk *walk, uint32_t index, const struct code_insn *in
 	case FLOW_STOP:
 		return false;
 	case FLOW_ODD:
-		code_give_up(code, "leaves by a far return or the like at +%#" PRIx64,
-			     code_offset(code, step->address));
+		code_give_up(code, "leaves by a far return or the like at %s",
+			     code_where(code, step->address).text);
 		return false;
 	}
 	return false;
@@ -219,7 +222,7 @@ static uint32_t add_step(struct code *code, const struct edge *edge, uint64_t pl
 {
 	const unsigned char *bytes = code_bytes(code, edge->address, &room);
 	uint32_t index = (uint32_t)code->steps.n;
-	int64_t at = code_offset(code, edge->address);
+	struct code_where at = code_where(code, edge->address);
 
 	if (index >= CODE_MOST_INSNS) {
 		code_give_up(code, "more than %u instructions", CODE_MOST_INSNS);
@@ -227,7 +230,7 @@ static uint32_t add_step(struct code *code, const struct edge *edge, uint64_t pl
 	}
 	*insn = (struct code_insn){0};
 	if (!bytes || !code->machine->decode(bytes, room, edge->address, insn)) {
-		code_give_up(code, "the bytes at +%#" PRIx64 " are no instruction", at);
+		code_give_up(code, "the bytes at %s are no instruction", at.text);
 		return CODE_NONE;
 	}
 	/* The instruction without its lock prefix was jumped to before. */
@@ -235,7 +238,7 @@ static uint32_t add_step(struct code *code, const struct edge *edge, uint64_t pl
 	    insn->length > 1 && code->map[place + 1] < CODE_MAP_INSIDE)
 		*insn = (struct code_insn){.length = 1, .flow = FLOW_NEXT, .slow = true};
 	if (!claim(code, place, insn->length, index)) {
-		code_give_up(code, "the instruction at +%#" PRIx64 " overlaps another one", at);
+		code_give_up(code, "the instruction at %s overlaps another one", at.text);
 		return CODE_NONE;
 	}
 	*vec_push(&code->steps) = (struct code_step){
@@ -261,8 +264,8 @@ static void revisit(struct code *code, const struct edge *edge, uint32_t there)
 	    *bytes == code->machine->lock_prefix && boundary + 1 == edge->address)
 		return;
 	if (there == CODE_MAP_INSIDE)
-		code_give_up(code, "a path leads into the middle of the instruction at +%#" PRIx64,
-			     code_offset(code, boundary));
+		code_give_up(code, "a path leads into the middle of the instruction at %s",
+			     code_where(code, boundary).text);
 	else if (edge->jumped)
 		code->steps.at[there].target = true;
 }
@@ -298,7 +301,7 @@ void code_walk(struct code *code, const struct code_request *request)
 	walk_path(&walk, (struct edge){.address = code->region[0].address, .from = CODE_NONE});
 	for (size_t i = 0; i < request->n_entries; i++)
 		*vec_push(&walk.pending) = (struct edge){
-			.address = request->entries[i], .from = CODE_NONE, .jumped = true};
+			.address = request->entries[i].address, .from = CODE_NONE, .jumped = true};
 	while (walk.pending.n && code->complete)
 		walk_path(&walk, walk.pending.at[--walk.pending.n]);
 	vec_fini(&walk.pending);

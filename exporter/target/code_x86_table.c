@@ -182,8 +182,6 @@ static bool unfold(const struct at *at, struct holder *holder, int64_t *bound)
 	case ZYDIS_MNEMONIC_MOVZX:
 	case ZYDIS_MNEMONIC_MOVSX:
 	case ZYDIS_MNEMONIC_MOVSXD:
-		if (at->x.insn.mnemonic == ZYDIS_MNEMONIC_MOVZX && from->size == 8)
-			*bound = 0xff + holder->added;
 		holder->in_memory = from->type == ZYDIS_OPERAND_TYPE_MEMORY;
 		if (holder->in_memory)
 			holder->memory = from->mem;

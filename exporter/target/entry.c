@@ -2,7 +2,6 @@
 #include "target/entry.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -167,12 +166,13 @@ int entry_check(const struct code *code, uint64_t address, struct entry_site *si
 	place(code, site, address);
 	if (boundary && boundary != address) {
 		code_text(code, boundary, site->site_text);
-		say(site, "+%#" PRIx64 " is inside the instruction at +%#" PRIx64 " (\"%.60s\")",
-		    site->delta_bytes, boundary - code->region[0].address, site->site_text);
+		say(site, "%s is inside the instruction at %s (\"%.60s\")",
+		    code_where(code, address).text, code_where(code, boundary).text,
+		    site->site_text);
 		return -EINVAL;
 	}
 	if (!boundary) {
-		say(site, "no instruction is known to begin at +%#" PRIx64, site->delta_bytes);
+		say(site, "no instruction is known to begin at %s", code_where(code, address).text);
 		return -EINVAL;
 	}
 	if (code_classify(code, address, &why) == CODE_REFUSED) {

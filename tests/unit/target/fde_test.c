@@ -69,14 +69,11 @@ static void test_forms_that_linkers_do_not_make(void **state)
 		unsigned char value;
 		int rc;
 	} cases[] = {
-		{HEADER, 2, -EOPNOTSUPP},
-		{HEADER + 1, 0xff, -EOPNOTSUPP},
-		{HEADER + 2, 4, -EOPNOTSUPP},
-		{HEADER + 3, 0x1b, -EOPNOTSUPP},
-		{FDE, 0, 0},		/* the length is not needed */
+		{HEADER, 2, -EOPNOTSUPP},     {HEADER + 1, 0xff, -EOPNOTSUPP},
+		{HEADER + 2, 4, -EOPNOTSUPP}, {HEADER + 3, 0x1b, -EOPNOTSUPP},
+		{FDE, 0, -EBADMSG},	/* no room for what an FDE has */
 		{FDE + 4, 0, -EBADMSG}, /* a CIE, not an FDE */
-		{CIE + 8, 9, -EOPNOTSUPP},
-		{CIE + 10, 'X', -EOPNOTSUPP},
+		{CIE + 8, 9, -EOPNOTSUPP},    {CIE + 10, 'X', -EOPNOTSUPP},
 		{CIE + 9, 'e', -EOPNOTSUPP},
 	};
 
