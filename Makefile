@@ -19,8 +19,8 @@ REVISION := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 PKGS     := libbpf libelf libmicrohttpd yaml-0.1 zlib
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
-# Debian's Zydis comes without a .pc file.
-PKG_LIBS   = $(shell pkg-config --libs $(PKGS)) -lZydis
+# Zydis and libiberty come without a .pc file.
+PKG_LIBS   = $(shell pkg-config --libs $(PKGS)) -lZydis -liberty
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla \
             -Wpointer-arith -Wcast-qual -Wundef -Werror=implicit-function-declaration

@@ -15,6 +15,7 @@ gcc               build
 libbpf-dev        build
 libc6-dev         build
 libelf-dev        build
+libiberty-dev     build
 libmicrohttpd-dev build
 libyaml-dev       build
 libzydis-dev      build
