@@ -38,6 +38,14 @@ struct plan_file {
 	uint32_t mapping_processes, mapping_programs;
 };
 
+/* The instruction that the entry probe stands on, for people; all NULL while it is not known. */
+struct plan_entry {
+	const char *at_symbol; /* the function's first instruction */
+	const char *at_site;   /* the chosen one */
+	const char *class;     /* what the kernel does there: "emulated", "single-stepped", … */
+	const char *why;       /* why this one */
+};
+
 struct plan_probe {
 	const struct spec_target *target;
 	const struct spec_function *function;
@@ -55,6 +63,7 @@ struct plan_probe {
 	uint64_t size;		      /* bytes; 0 when the symbol has none */
 	int32_t entry_sp_adjust;    /* bytes to add to sp at the entry probe to get it at the symbol */
 	uint32_t entry_condition;   /* enum up_condition: the entry counts only if it holds */
+	struct plan_entry entry;
 	enum exit_strategy strategy;
 	const struct plan_site *sites; /* STRATEGY_RETURN_SITES: n_sites exits */
 	size_t n_sites;

@@ -86,6 +86,22 @@ bool proc_maps(pid_t pid, dev_t dev, ino_t ino, const char *path)
 	return found;
 }
 
+void proc_visit(pid_t pid, proc_mapping_visit *visit, void *context)
+{
+	_cleanup_free_ char *line = NULL;
+	struct mapping mapping = {0};
+	size_t room = 0;
+	FILE *maps = open_maps(pid);
+
+	while (maps && getline(&line, &room, maps) > 0) {
+		mapping.path = "";
+		parse_line(line, &mapping);
+		visit(context, mapping.executable, mapping.path);
+	}
+	if (maps)
+		fclose(maps);
+}
+
 static void count_program(struct tally *tally, pid_t pid)
 {
 	char path[64];

@@ -26,6 +26,10 @@ void proc_count(struct proc_mapped *files, size_t n);
 /* Whether the process maps the file executable now. */
 bool proc_maps(pid_t pid, dev_t dev, ino_t ino, const char *path);
 
+/* Show each mapping of the process: `path` is as maps has it, "" without one. */
+typedef void proc_mapping_visit(void *context, bool executable, const char *path);
+void proc_visit(pid_t pid, proc_mapping_visit *visit, void *context);
+
 /*
  * Whether `pid` is a living process: 0, or -ESRCH with `err` (REASON_PROCESS_NOT_FOUND) that
  * tells a thread and a zombie apart from nothing at all.
