@@ -1,4 +1,7 @@
-/* The table of configured probes. */
+/*
+ * The table of configured probes. A target's probes are those of its plan: a pattern may find
+ * others when its file is resolved again, but what was attached stays as long as the exporter.
+ */
 #include "probes.h"
 
 #include <errno.h>
@@ -6,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,28 +16,22 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "file_stamp.h"
 #include "target/resolve.h"
 
 struct probe {
 	const struct plan_probe *plan; /* never NULL; of one of the plans that are kept */
 	struct probe_status status;
-	int series; /* -1 while there is none */
+	int series;  /* -1 while there is none */
 	bool logged; /* its present outcome was */
-};
-
-/* What a file looked like when it was last resolved: a change is worth another try. */
-struct file_stamp {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec modified, changed;
 };
 
 struct target {
 	const struct spec_target *spec;
-	struct probe *probes; /* n_functions of them */
-	struct file_stamp stamp;
-	int pidfd;  /* of a filtered target's process while attached; -1 */
+	struct probe *probes; /* n_probes of them, with labels that differ; owned */
+	size_t n_probes;
+	struct file_stamp stamp; /* of its file when that was last resolved */
+	int pidfd;		 /* of a filtered target's process while attached; -1 */
 	bool ended; /* that process has ended: a pid names one process, not its successor */
 };
 
@@ -45,11 +41,9 @@ struct probes {
 	struct loop *loop;
 	VEC(struct plan *) plans; /* that some probe points into; the first one is of all targets */
 	struct target *targets;
-	struct probe *all;
-	size_t n;
 	double started_unix;
 	atomic_bool ready;
-	pthread_mutex_t lock; /* over plans, statuses and series, against snapshots */
+	pthread_mutex_t lock; /* over plans, probes, statuses and series, against snapshots */
 };
 
 static double now_unix(void)
@@ -60,46 +54,42 @@ static double now_unix(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static struct file_stamp stamp_of(const char *path)
-{
-	struct stat st;
+/* ---- life ---------------------------------------------------------------------------------------
+ */
 
-	if (stat(path, &st))
-		return (struct file_stamp){0};
-	return (struct file_stamp){st.st_dev, st.st_ino, st.st_size, st.st_mtim, st.st_ctim};
+static struct probe probe_of(const struct plan_probe *plan, double created_unix)
+{
+	return (struct probe){
+		.plan = plan,
+		.series = -1,
+		.status = {.reason = plan->reason, .created_unix = created_unix},
+	};
 }
 
-static bool same_stamp(const struct file_stamp *a, const struct file_stamp *b)
-{
-	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
-	       a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec &&
-	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
-/* ---- life --------------------------------------------------------------------------------------- */
-
+/* The plan has the probes of each target one after another. */
 static void init_probes(struct probes *probes, const struct plan *plan)
 {
-	for (size_t i = 0; i < probes->n; i++) {
-		struct probe *probe = &probes->all[i];
-		probe->plan = &plan->probes[i];
-		probe->series = -1;
-		probe->status.reason = probe->plan->reason;
-		probe->status.created_unix = probes->started_unix;
+	const struct plan_probe *next = plan->probes, *end = next + plan->n_probes;
+
+	for (size_t i = 0; i < probes->spec->n_targets; i++) {
+		struct target *target = &probes->targets[i];
+		const struct plan_probe *first = next;
+		while (next < end && next->target == target->spec)
+			next++;
+		target->n_probes = (size_t)(next - first);
+		target->probes = alloc_zero(target->n_probes, sizeof(*target->probes));
+		for (size_t j = 0; j < target->n_probes; j++)
+			target->probes[j] = probe_of(&first[j], probes->started_unix);
 	}
 }
 
 static void init_targets(struct probes *probes)
 {
-	struct probe *next = probes->all;
-
 	for (size_t i = 0; i < probes->spec->n_targets; i++) {
 		struct target *target = &probes->targets[i];
 		target->spec = &probes->spec->targets[i];
-		target->probes = next;
 		target->pidfd = -1;
-		target->stamp = stamp_of(target->spec->binary);
-		next += target->spec->n_functions;
+		target->stamp = file_stamp_of(target->spec->binary);
 	}
 }
 
@@ -113,9 +103,6 @@ struct probes *probes_new(const struct spec *spec, struct attach *attach, struct
 	probes->started_unix = now_unix();
 	pthread_mutex_init(&probes->lock, NULL);
 	probes->targets = alloc_zero(spec->n_targets, sizeof(*probes->targets));
-	for (size_t i = 0; i < spec->n_targets; i++)
-		probes->n += spec->targets[i].n_functions;
-	probes->all = alloc_zero(probes->n, sizeof(*probes->all));
 	init_targets(probes); /* the stamps first: a file that changes meanwhile is tried again */
 	struct plan *plan = resolve_plan(spec, NULL);
 	*vec_push(&probes->plans) = plan;
@@ -127,15 +114,16 @@ void probes_free(struct probes *probes)
 {
 	if (!probes)
 		return;
-	for (size_t i = 0; i < probes->spec->n_targets; i++)
+	for (size_t i = 0; i < probes->spec->n_targets; i++) {
 		if (probes->targets[i].pidfd >= 0)
 			close(probes->targets[i].pidfd);
+		free(probes->targets[i].probes);
+	}
 	for (size_t i = 0; i < probes->plans.n; i++)
 		plan_free(probes->plans.at[i]);
 	vec_fini(&probes->plans);
 	pthread_mutex_destroy(&probes->lock);
 	free(probes->targets);
-	free(probes->all);
 	free(probes);
 }
 
@@ -144,7 +132,8 @@ bool probes_ready(struct probes *probes)
 	return atomic_load(&probes->ready);
 }
 
-/* ---- outcomes ------------------------------------------------------------------------------------ */
+/* ---- outcomes
+ * ------------------------------------------------------------------------------------ */
 
 static void log_attached(const struct probe *probe)
 {
@@ -163,8 +152,7 @@ static void log_refused(const struct probe *probe, const char *detail)
 	const struct plan_probe *plan = probe->plan;
 
 	log_warn("probe not attached", LOG_STR("target", plan->target->name),
-		 LOG_STR("function", plan->label),
-		 LOG_STR("binary", plan->target->binary),
+		 LOG_STR("function", plan->label), LOG_STR("binary", plan->target->binary),
 		 LOG_STR("reason", reason_name(probe->status.reason)), LOG_STR("detail", detail));
 }
 
@@ -200,23 +188,27 @@ static void note(struct probes *probes, struct probe *probe, const struct plan_p
 		log_refused(probe, *result->detail ? result->detail : plan->detail);
 }
 
-/* Attach `plan`, whose probes stand for those from `first` on. */
-static void attach_and_note(struct probes *probes, const struct plan *plan, struct probe *first)
+/* Attach `plan`; each of its probes is that of `owners`, NULL where another has its label. */
+static void attach_and_note(struct probes *probes, const struct plan *plan,
+			    struct probe *const *owners)
 {
 	struct attach_result *results = alloc_zero(plan->n_probes, sizeof(*results));
 
 	for (size_t i = 0; i < plan->n_probes; i++) {
-		results[i].attached = first[i].status.attached;
-		results[i].series = first[i].series;
+		results[i].attached = !owners[i] || owners[i]->status.attached;
+		results[i].series = owners[i] ? owners[i]->series : -1;
 	}
 	attach_plan(probes->attach, plan, results);
 	for (size_t i = 0; i < plan->n_probes; i++)
-		note(probes, &first[i],
-		     first[i].status.attached ? first[i].plan : &plan->probes[i], &results[i]);
+		if (owners[i])
+			note(probes, owners[i],
+			     owners[i]->status.attached ? owners[i]->plan : &plan->probes[i],
+			     &results[i]);
 	free(results);
 }
 
-/* ---- filtered processes ---------------------------------------------------------------------------- */
+/* ---- filtered processes
+ * ---------------------------------------------------------------------------- */
 
 static int open_pidfd(pid_t pid)
 {
@@ -240,7 +232,7 @@ static void process_ended(void *context, int fd)
 		target->pidfd = -1;
 		target->ended = true;
 		attach_drop_process(probes->attach, target->spec->pid);
-		for (size_t j = 0; j < target->spec->n_functions; j++) {
+		for (size_t j = 0; j < target->n_probes; j++) {
 			struct attach_result result = gone;
 			result.series = target->probes[j].series;
 			if (target->probes[j].status.attached)
@@ -260,13 +252,25 @@ static void watch_process(struct probes *probes, struct target *target)
 		loop_watch(probes->loop, target->pidfd, process_ended, probes);
 }
 
-/* ---- passes ---------------------------------------------------------------------------------------- */
+/* ---- passes
+ * ---------------------------------------------------------------------------------------- */
+
+static void attach_first(struct probes *probes, const struct plan *plan)
+{
+	_cleanup_free_ struct probe **owners = alloc_zero(plan->n_probes, sizeof(*owners));
+	size_t n = 0;
+
+	for (size_t i = 0; i < probes->spec->n_targets; i++)
+		for (size_t j = 0; j < probes->targets[i].n_probes; j++)
+			owners[n++] = &probes->targets[i].probes[j];
+	attach_and_note(probes, plan, owners);
+}
 
 void probes_attach(struct probes *probes)
 {
 	for (size_t i = 0; i < probes->spec->n_targets; i++)
 		watch_process(probes, &probes->targets[i]);
-	attach_and_note(probes, probes->plans.at[0], probes->all);
+	attach_first(probes, probes->plans.at[0]);
 	atomic_store(&probes->ready, true);
 }
 
@@ -286,11 +290,11 @@ static bool passes_by_itself(const struct target *target, enum reason reason)
 
 static bool worth_retrying(const struct target *target, const struct file_stamp *stamp)
 {
-	bool missing = false, file_changed = !same_stamp(stamp, &target->stamp);
+	bool missing = false, file_changed = !file_stamp_equal(stamp, &target->stamp);
 
 	if (target->ended)
 		return false;
-	for (size_t i = 0; i < target->spec->n_functions; i++) {
+	for (size_t i = 0; i < target->n_probes; i++) {
 		const struct probe_status *status = &target->probes[i].status;
 		missing |= !status->attached &&
 			   (file_changed || passes_by_itself(target, status->reason));
@@ -300,10 +304,13 @@ static bool worth_retrying(const struct target *target, const struct file_stamp 
 
 static bool in_use(const struct probes *probes, const struct plan *plan)
 {
-	for (size_t i = 0; i < probes->n; i++)
-		if (probes->all[i].plan >= plan->probes &&
-		    probes->all[i].plan < plan->probes + plan->n_probes)
-			return true;
+	for (size_t i = 0; i < probes->spec->n_targets; i++) {
+		const struct target *target = &probes->targets[i];
+		for (size_t j = 0; j < target->n_probes; j++)
+			if (target->probes[j].plan >= plan->probes &&
+			    target->probes[j].plan < plan->probes + plan->n_probes)
+				return true;
+	}
 	return false;
 }
 
@@ -322,12 +329,103 @@ static void drop_unused_plans(struct probes *probes)
 	pthread_mutex_unlock(&probes->lock);
 }
 
+/* ---- a target's new plan
+ * ---------------------------------------------------------------------------- */
+
+/* A probe on its way from a target's present probes to its next ones. */
+struct present {
+	struct probe *probe;
+	bool taken; /* by a probe of the new plan */
+};
+
+static int by_label(const void *left, const void *right)
+{
+	const struct present *a = left, *b = right;
+
+	return strcmp(a->probe->plan->label, b->probe->plan->label);
+}
+
+static struct present *find_present(struct present *list, size_t n, const struct plan_probe *plan)
+{
+	struct probe probe = {.plan = plan};
+	struct present key = {.probe = &probe};
+
+	return n ? bsearch(&key, list, n, sizeof(*list), by_label) : NULL;
+}
+
+/* What was measured once is shown until the end. */
+static bool must_stay(const struct probe *probe)
+{
+	return probe->status.attached || probe->series >= 0;
+}
+
+/* The probes that the target has next, and in `owners` which of them each one of the plan is. */
+struct next {
+	struct probe *probes;
+	size_t n;
+	struct probe **owners;
+};
+
+/* A probe of the plan goes on with what the present one of the same label has, if there is one. */
+static void take_planned(struct next *next, struct present *present, const struct plan_probe *plan,
+			 size_t index)
+{
+	struct probe *probe = &next->probes[next->n];
+
+	if (present && must_stay(present->probe) &&
+	    present->probe->plan->function != plan->function)
+		return; /* another entry of the config measures under this label already */
+	if (present) {
+		present->taken = true;
+		*probe = *present->probe;
+	} else {
+		*probe = probe_of(plan, now_unix());
+	}
+	next->owners[index] = probe;
+	next->n++;
+}
+
+/*
+ * Go over to a new plan: probes are matched by their labels. What is in the new plan only is
+ * added; what is not in it stays if it was ever attached, and else (a pattern that has matches
+ * now, say) goes.
+ */
+static void take_plan(struct probes *probes, struct target *target, const struct plan *plan,
+		      struct next *next)
+{
+	_cleanup_free_ struct present *list = alloc_zero(target->n_probes, sizeof(*list));
+	struct probe *before = target->probes;
+
+	for (size_t i = 0; i < target->n_probes; i++)
+		list[i].probe = &before[i];
+	if (target->n_probes)
+		qsort(list, target->n_probes, sizeof(*list), by_label);
+	next->probes = alloc_zero(target->n_probes + plan->n_probes, sizeof(*next->probes));
+	next->owners = alloc_zero(plan->n_probes, sizeof(*next->owners));
+	for (size_t i = 0; i < plan->n_probes; i++)
+		take_planned(next, find_present(list, target->n_probes, &plan->probes[i]),
+			     &plan->probes[i], i);
+	for (size_t i = 0; i < target->n_probes; i++)
+		if (!list[i].taken && must_stay(list[i].probe))
+			next->probes[next->n++] = *list[i].probe;
+	pthread_mutex_lock(&probes->lock);
+	target->probes = next->probes;
+	target->n_probes = next->n;
+	pthread_mutex_unlock(&probes->lock);
+	free(before);
+}
+
 static void retry_target(struct probes *probes, struct target *target)
 {
 	struct plan *plan = resolve_plan(probes->spec, target->spec);
+	struct next next = {0};
 
+	take_plan(probes, target, plan, &next);
+	pthread_mutex_lock(&probes->lock);
 	*vec_push(&probes->plans) = plan;
-	attach_and_note(probes, plan, target->probes);
+	pthread_mutex_unlock(&probes->lock);
+	attach_and_note(probes, plan, next.owners);
+	free(next.owners);
 	drop_unused_plans(probes);
 }
 
@@ -338,7 +436,7 @@ void probes_retry(struct probes *probes)
 	pthread_mutex_unlock(&probes->lock);
 	for (size_t i = 0; i < probes->spec->n_targets; i++) {
 		struct target *target = &probes->targets[i];
-		struct file_stamp stamp = stamp_of(target->spec->binary);
+		struct file_stamp stamp = file_stamp_of(target->spec->binary);
 		watch_process(probes, target);
 		if (!worth_retrying(target, &stamp))
 			continue;
@@ -347,9 +445,20 @@ void probes_retry(struct probes *probes)
 	}
 }
 
-/* ---- scrapes --------------------------------------------------------------------------------------- */
+/* ---- scrapes
+ * --------------------------------------------------------------------------------------- */
 
-static void fill_row(const struct probes *probes, const struct probe *probe, struct collect_row *row)
+static size_t count_probes(const struct probes *probes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < probes->spec->n_targets; i++)
+		n += probes->targets[i].n_probes;
+	return n;
+}
+
+static void fill_row(const struct probes *probes, const struct probe *probe,
+		     struct collect_row *row)
 {
 	row->probe = probe->plan;
 	row->status = probe->status;
@@ -359,15 +468,17 @@ static void fill_row(const struct probes *probes, const struct probe *probe, str
 
 struct snapshot *probes_snapshot(struct probes *probes, const struct collect_build *build)
 {
-	struct collect_row *rows = alloc_zero(probes->n, sizeof(*rows));
+	size_t n = 0;
 
 	pthread_mutex_lock(&probes->lock);
+	struct collect_row *rows = alloc_zero(count_probes(probes), sizeof(*rows));
 	attach_sweep(probes->attach);
-	for (size_t i = 0; i < probes->n; i++)
-		fill_row(probes, &probes->all[i], &rows[i]);
+	for (size_t i = 0; i < probes->spec->n_targets; i++)
+		for (size_t j = 0; j < probes->targets[i].n_probes; j++)
+			fill_row(probes, &probes->targets[i].probes[j], &rows[n++]);
 	struct collect_input input = {
 		.rows = rows,
-		.n_rows = probes->n,
+		.n_rows = n,
 		.build = *build,
 		.last_reload_successful = true, /* of the config read at start */
 		.last_reload_success_unix = probes->started_unix,

@@ -1,0 +1,20 @@
+/* What a file looked like at one time: when it looks different, it is worth another try. */
+#ifndef FILE_STAMP_H
+#define FILE_STAMP_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+struct file_stamp {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec modified, changed;
+};
+
+/* All zero when there is no file. */
+struct file_stamp file_stamp_of(const char *path);
+bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b);
+
+#endif
