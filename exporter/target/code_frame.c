@@ -73,6 +73,18 @@ static struct code_frame frame_behind(const struct code *code, const struct code
 	return frame;
 }
 
+/* The first step behind a call that is more than padding, or NULL. */
+static const struct code_step *behind_call(const struct code *code, const struct code_step *call)
+{
+	const struct code_step *step = code_step_at(code, call->address + call->length);
+	size_t room;
+
+	while (step && !step->target &&
+	       code->machine->padding(code_bytes(code, step->address, &room), room))
+		step = code_step_at(code, step->address + step->length);
+	return step;
+}
+
 static void propagate(struct frames *frames, uint32_t index)
 {
 	const struct code *code = frames->code;
@@ -84,7 +96,8 @@ static void propagate(struct frames *frames, uint32_t index)
 		reach(frames, code->edges.at[step->first_edge + i], &frame);
 	if (!goes_on(step) || !next)
 		return;
-	if (is_call(step) && next->target)
+	const struct code_step *behind = is_call(step) ? behind_call(code, step) : NULL;
+	if (behind && behind->target)
 		*vec_push(&frames->behind) = index;
 	else
 		reach(frames, next->address, &frame);
@@ -102,9 +115,10 @@ static void release(struct frames *frames, uint32_t index)
 	const struct code *code = frames->code;
 	const struct code_step *step = &code->steps.at[index];
 	const struct code_step *next = code_step_at(code, step->address + step->length);
+	const struct code_step *behind = behind_call(code, step);
 	struct code_frame frame = frame_behind(code, step);
 
-	if (next && !next->seen)
+	if (next && behind && !behind->seen)
 		reach(frames, next->address, &frame);
 }
 

@@ -388,9 +388,24 @@ static void test_text(void **state)
 	code_free(&code);
 }
 
+/* Padding between a call that does not return and code of another path joins nothing. */
+static void padding_behind_a_call_leads_nowhere(void **state)
+{
+	struct code code = X86(0x85, 0xff, 0x74, 0x09, 0x50, 0xe8, 0x00, 0x01, 0x00, 0x00, 0x0f,
+			       0x1f, 0x00, 0xc3);
+
+	(void)state;
+	assert_complete(&code);
+	assert_int_equal(code.exits.n, 1);
+	assert_true(code.exits.at[0].depth_known);
+	assert_int_equal(code.exits.at[0].depth, 0);
+	code_free(&code);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(padding_behind_a_call_leads_nowhere),
 		cmocka_unit_test(test_straight_line),
 		cmocka_unit_test(test_return_forms),
 		cmocka_unit_test(test_odd_returns_are_refused),
