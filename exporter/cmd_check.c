@@ -18,7 +18,7 @@ static const char *const assumed[] = {
 	"the file is not changed in place while it is probed",
 };
 
-enum { N_ASSUMED = sizeof(assumed) / sizeof(*assumed), COLUMNS = 6, WIDEST = 40 };
+enum { N_ASSUMED = sizeof(assumed) / sizeof(*assumed), COLUMNS = 7, WIDEST = 40 };
 
 /* ---- as JSON ------------------------------------------------------------------------------------
  */
@@ -53,6 +53,29 @@ static void put_shared(struct strbuf *out, const struct plan_probe *shared)
 	strbuf_putc(out, '}');
 }
 
+/* The instruction that the entry probe stands on. */
+static void put_entry(struct strbuf *out, const struct plan_entry *entry)
+{
+	if (!entry->at_site) {
+		put_member(out, "entry", NULL);
+		return;
+	}
+	strbuf_puts(out, ",\"entry\":{\"at_symbol\":");
+	json_put_string(out, entry->at_symbol);
+	put_member(out, "at_site", entry->at_site);
+	put_member(out, "class", entry->class);
+	put_member(out, "why", entry->why);
+	strbuf_putc(out, '}');
+}
+
+static void put_sites(struct strbuf *out, const struct plan_probe *probe)
+{
+	strbuf_puts(out, ",\"exit_offsets\":[");
+	for (size_t i = 0; i < probe->n_sites; i++)
+		strbuf_printf(out, "%s%" PRIu64, i ? "," : "", probe->sites[i].offset);
+	strbuf_putc(out, ']');
+}
+
 static void put_probe_json(struct strbuf *out, const struct plan_probe *probe)
 {
 	const struct plan_file *file = probe->file;
@@ -71,8 +94,10 @@ static void put_probe_json(struct strbuf *out, const struct plan_probe *probe)
 	put_number(out, "symbol_offset", found, probe->symbol_offset);
 	put_number(out, "entry_offset", found, probe->entry_offset);
 	put_number(out, "size", found, probe->size);
+	put_entry(out, &probe->entry);
 	put_member(out, "exit", exit_mode_name(probe->function->exit));
 	put_member(out, "exit_strategy", ok ? exit_strategy_name(probe->strategy) : NULL);
+	put_sites(out, probe);
 	put_number(out, "pid", probe->target->pid, (uint64_t)probe->target->pid);
 	put_shared(out, probe->shared_with);
 	put_number(out, "mapping_processes", file, file ? file->mapping_processes : 0);
@@ -123,6 +148,25 @@ static char *hexadecimal(bool known, uint64_t value)
 	return strbuf_take(&out);
 }
 
+/* "push %rbp (emulated) +4 after endbr64": where the entry probe stands. */
+static char *entry_text(const struct plan_probe *probe)
+{
+	const struct plan_entry *entry = &probe->entry;
+	uint64_t moved = probe->entry_offset - probe->symbol_offset;
+	struct strbuf text, out;
+
+	if (!entry->at_site)
+		return alloc_strdup("-");
+	strbuf_init(&text);
+	strbuf_printf(&text, "%s (%s)", entry->at_site, entry->class);
+	if (moved)
+		strbuf_printf(&text, " +%" PRIu64 " after %s", moved, entry->at_symbol);
+	strbuf_init(&out);
+	printable_put(&out, strbuf_text(&text));
+	strbuf_fini(&text);
+	return strbuf_take(&out);
+}
+
 static void row_fill(struct row *row, const struct plan_probe *probe)
 {
 	bool ok = !probe->reason;
@@ -132,7 +176,8 @@ static void row_fill(struct row *row, const struct plan_probe *probe)
 	row->cell[2] = printable(probe->label);
 	row->cell[3] = hexadecimal(probe->symbol, probe->symbol_offset);
 	row->cell[4] = hexadecimal(ok, probe->entry_offset);
-	row->cell[5] =
+	row->cell[5] = entry_text(probe);
+	row->cell[6] =
 		alloc_strdup(ok ? exit_strategy_name(probe->strategy) : reason_name(probe->reason));
 }
 
@@ -161,8 +206,8 @@ static void put_row(struct strbuf *out, const struct row *row, const size_t *wid
 
 static void put_rows(struct strbuf *out, const struct plan *plan)
 {
-	static char *const heads[COLUMNS] = {"STATE",  "TARGET", "FUNCTION",
-					     "OFFSET", "SITE",	 "EXIT"};
+	static char *const heads[COLUMNS] = {"STATE", "TARGET",	     "FUNCTION", "OFFSET",
+					     "SITE",  "INSTRUCTION", "EXIT"};
 	_cleanup_free_ struct row *rows = alloc_zero(plan->n_probes + 1, sizeof(*rows));
 	size_t width[COLUMNS] = {0};
 

@@ -303,6 +303,19 @@ void closure_add(struct closure *closure, const struct code *code)
 	take_exits(closure, index, code);
 }
 
+/* A function does not go on into another section. */
+static uint64_t to_section_end(const struct image *image, uint64_t address, uint64_t room)
+{
+	for (size_t i = 0; i < image->n_shdr; i++) {
+		const Elf64_Shdr *section = &image->shdr[i];
+		uint64_t at = address - section->sh_addr;
+		if (section->sh_flags & SHF_EXECINSTR && at < section->sh_size &&
+		    section->sh_size - at < room)
+			room = section->sh_size - at;
+	}
+	return room;
+}
+
 uint64_t closure_size(const struct functions *functions, uint64_t address)
 {
 	const struct image *image = functions->symbols->image;
@@ -317,6 +330,7 @@ uint64_t closure_size(const struct functions *functions, uint64_t address)
 	next = functions_next(functions, address);
 	if (!function || !image_code_offset(image, address, &offset, &room))
 		return 0;
+	room = to_section_end(image, address, room);
 	return next && next - address < room ? next - address : room;
 }
 
@@ -333,6 +347,7 @@ static void explore(struct closure *closure, uint32_t index)
 	}
 	if (slots_is_stub(&closure->slots, address, &slot)) {
 		closure->nodes.at[index].known = true;
+		closure->nodes.at[index].is_stub = true;
 		closure->nodes.at[index].first_callee = (uint32_t)closure->callees.n;
 		calls_slot(closure, index, slot, true);
 		return;
@@ -448,7 +463,7 @@ static void put_open(const struct closure *closure, uint32_t index, struct strbu
 	strbuf_puts(why, "it ");
 	while (closure->nodes.at[index].next != CODE_NONE && !closure->nodes.at[index].why) {
 		index = closure->nodes.at[index].next;
-		if (n++ < SHOWN)
+		if (!closure->nodes.at[index].is_stub && n++ < SHOWN)
 			strbuf_printf(why, "calls %s, which ",
 				      functions_name(closure->functions,
 						     closure->nodes.at[index].address, name));

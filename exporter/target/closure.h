@@ -30,6 +30,7 @@ struct closure_node {
 	uint32_t visit; /* of the last search that came here, and from where */
 	uint32_t from;
 	enum closure_state state;
+	bool is_stub;	  /* of the procedure linkage table */
 	bool known;	  /* the function was decoded */
 	char *why;	  /* how it calls out by itself; owned, NULL when it does not */
 	char *return_use; /* how it uses its return address; owned, NULL when it does not */

@@ -17,4 +17,10 @@
  */
 bool code_return_is_used(const struct code *code, uint64_t *at);
 
+/*
+ * Whether the code, as far as it is understood, only runs on into other code. A signal's way back
+ * does that, which is not called and has other things where a return address would be.
+ */
+bool code_return_is_unlikely(const struct code *code);
+
 #endif

@@ -72,3 +72,11 @@ bool code_return_is_used(const struct code *code, uint64_t *at)
 	}
 	return false;
 }
+
+bool code_return_is_unlikely(const struct code *code)
+{
+	for (size_t i = 0; i < code->steps.n; i++)
+		if (code->steps.at[i].flow != FLOW_NEXT)
+			return false;
+	return !code->complete;
+}

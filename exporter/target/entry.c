@@ -90,6 +90,10 @@ static const struct code_step *find_cheap(const struct code *code, const struct 
 	const struct code_step *step = code_step_at(code, code->region[0].address), *next;
 	bool untouched = true;
 
+	if (step && step->target) {
+		say(site, "no cheaper site: the function jumps back to its start");
+		return NULL;
+	}
 	for (unsigned i = 0; step && i < MOST_PASSED; i++, step = next) {
 		size_t room;
 		const unsigned char *bytes = code_bytes(code, step->address, &room);

@@ -33,13 +33,17 @@ static uint64_t jump_target(const unsigned char *at, uint64_t length, uint64_t o
 /* Whether a jump to the function's start follows soon after `from`. */
 static bool begins_again(const struct code_region *function, uint64_t from)
 {
-	for (uint64_t i = from; i < from + SEARCHED && i + 5 <= function->size; i++) {
+	uint64_t end = from + SEARCHED < function->size ? from + SEARCHED : function->size;
+	int32_t far;
+
+	for (uint64_t i = from; i + 2 <= end; i++) {
 		const unsigned char *at = function->bytes + i;
-		int32_t far;
-		memcpy(&far, at + 1, sizeof(far));
-		if (at[0] == 0xe9 && i + 5 + (uint64_t)(int64_t)far == 0)
-			return true;
 		if (at[0] == 0xeb && i + 2 + (uint64_t)(int64_t)(int8_t)at[1] == 0)
+			return true;
+		if (at[0] != 0xe9 || i + 5 > end)
+			continue;
+		memcpy(&far, at + 1, sizeof(far));
+		if (i + 5 + (uint64_t)(int64_t)far == 0)
 			return true;
 	}
 	return false;

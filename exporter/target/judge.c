@@ -12,6 +12,7 @@
 #include "bpf/contract.h"
 #include "target/body.h"
 #include "target/closure.h"
+#include "target/code_return.h"
 #include "target/entry.h"
 #include "target/gostack.h"
 #include "target/intern.h"
@@ -35,7 +36,7 @@ struct finding {
 	struct plan_site *sites; /* its exits; owned */
 	size_t n_sites;
 	const char *no_sites; /* why they cannot be probed; NULL: they can */
-	bool has_tail_jump, restarts, leads_nowhere;
+	bool has_tail_jump, restarts, runs_on;
 	uint64_t stack_check; /* Go: the address of its jump; 0: none */
 };
 
@@ -188,13 +189,6 @@ static void find_exits(struct judging *judging, const struct code *code, struct 
 	}
 }
 
-/* Neither a call nor a way out was found before the walk ended: a signal's return, for example. */
-static bool leads_nowhere(const struct code *code)
-{
-	return !code->complete && !code->exits.n && !code->calls.n && !code->n_indirect_calls &&
-	       !code->n_tables && code->steps.n < 8;
-}
-
 static void find(struct judging *judging, const struct judged *judged, struct finding *finding)
 {
 	const struct code_step *start;
@@ -205,7 +199,7 @@ static void find(struct judging *judging, const struct judged *judged, struct fi
 	finding->restarts = !start || start->target || !body.code.complete;
 	find_sites(judging, &body.code, finding);
 	find_exits(judging, &body.code, finding);
-	finding->leads_nowhere = leads_nowhere(&body.code);
+	finding->runs_on = code_return_is_unlikely(&body.code);
 	if (!judging->file->is_go || !gostack_check(&body.code, &finding->stack_check))
 		finding->stack_check = 0;
 	closure_add(&judging->closure, &body.code);
@@ -280,7 +274,7 @@ static bool return_is_safe(struct judging *judging, const struct finding *findin
 	const struct judge_file *file = judging->file;
 
 	const char *use = closure_return_use(&judging->closure, judged->address);
-	if (!use && finding->leads_nowhere)
+	if (!use && finding->runs_on)
 		use = "nothing shows that it is called and returns";
 	if (use) {
 		strbuf_puts(why, use);

@@ -128,6 +128,16 @@ static void test_function_that_is_one_loop(void **state)
 	assert_non_null(strstr(site.why, "every round"));
 }
 
+static void test_no_site_inside_a_loop_from_the_start(void **state)
+{
+	/* 0: dec %edi; 2: jne 0; ret: the cheap jump is passed in every round as well */
+	struct entry_site site = choose(X86(0xff, 0xcf, 0x75, 0xfc, 0xc3), &plain);
+
+	(void)state;
+	assert_site(&site, 0, CODE_STEPPED);
+	assert_true(site.is_loop_head);
+}
+
 static void test_other_symbols_are_not_passed(void **state)
 {
 	static const uint64_t symbols[] = {BASE - 1, BASE, BASE + 4, BASE + 100};
@@ -313,6 +323,7 @@ int main(void)
 		cmocka_unit_test(test_target_in_the_skipped_stretch),
 		cmocka_unit_test(test_target_from_the_cold_part),
 		cmocka_unit_test(test_function_that_is_one_loop),
+		cmocka_unit_test(test_no_site_inside_a_loop_from_the_start),
 		cmocka_unit_test(test_other_symbols_are_not_passed),
 		cmocka_unit_test(test_slow_instructions_are_not_passed),
 		cmocka_unit_test(test_incomplete_functions_keep_their_site),

@@ -76,4 +76,9 @@ g++ -O1 -w "$src/throws.cc" -static-libstdc++ -static-libgcc -s -o throws.hidden
 gcc -O2 -w "$src/evidence.c" -c -o evidence.o
 gcc evidence.o -Wl,--no-as-needed -lstdc++ -o evidence.NEEDS_CXX
 
+# ---- sites and exits
+$cc -shared -fPIC -fcf-protection=none "$src/strategy.c" "$src/strategy.S" -o libstrategy.so
+g++ -O1 -w -g0 -shared -fPIC "$src/strategy.cc" -o libstrategycxx.so
+gcc -O2 -w -g0 "$src/strategy_go.S" -o strategy.go
+
 touch .built

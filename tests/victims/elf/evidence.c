@@ -6,8 +6,16 @@
 #include <threads.h>
 #include <ucontext.h>
 
+/* Calls out, so that it depends on the evidence how it may be probed. */
 __attribute__((noinline)) int victim(int x)
 {
+	return puts("victim") + x;
+}
+
+/* Does not, so that nothing can happen to its frame whatever else the program does. */
+__attribute__((noinline)) int leaf(int x)
+{
+	__asm__ volatile("");
 	return x + 1;
 }
 
@@ -75,5 +83,5 @@ int main(int argc, char **argv)
 	pthread_create(&t, NULL, thread, NULL);
 	pthread_join(t, NULL);
 #endif
-	return victim(argc) + (argc > 100 && thread(NULL));
+	return victim(argc) + leaf(argc) + (argc > 100 && thread(NULL));
 }
