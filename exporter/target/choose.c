@@ -118,8 +118,8 @@ static void say_ambiguous(const struct lookup *lookup, const struct lookup_name 
 	if (n + name->n_more > LISTED)
 		strbuf_printf(&text, "; and %zu more", n + name->n_more - LISTED);
 	strbuf_puts(&text, versions ? ": write one with its version"
-				    : ": which one is meant cannot be told by name (choosing by "
-				      "offset is not supported yet)");
+				    : ": which one is meant cannot be told by name; give its "
+				      "`offset` and a `name`");
 	choice->reason = REASON_SYMBOL_AMBIGUOUS;
 	choice->detail = arena_strdup(lookup->arena, strbuf_text(&text));
 	strbuf_fini(&text);
@@ -189,14 +189,22 @@ static void say_versions(const struct lookup *lookup, const struct lookup_name *
 	strbuf_fini(&out);
 }
 
+const char *choose_name_warning(const char *symbol)
+{
+	return strstr(symbol, ".part.")
+		       ? "only a part of the function that the compiler split off: calls that do "
+			 "not reach this part are not counted"
+		       : NULL;
+}
+
 static void warn(const struct lookup *lookup, struct choice *choice)
 {
 	const struct candidate *c = choice->candidate;
 
-	if (strstr(choice->symbol, ".part."))
-		choice->warning = "only a part of the function that the compiler split off: calls "
-				  "that do not reach this part are not counted";
-	else if (c->kind == SYMBOL_UNTYPED)
+	choice->warning = choose_name_warning(choice->symbol);
+	if (choice->warning)
+		return;
+	if (c->kind == SYMBOL_UNTYPED)
 		choice->warning = "the symbol has no type (assembler code?): it is taken for a "
 				  "function because it lies in executable code";
 	else if (c->is_clipped)

@@ -13,6 +13,9 @@ struct choice {
 	const char *warning; /* NULL when there is none */
 };
 
+/* What there is to say of a function by its name alone; NULL: nothing. Static. */
+const char *choose_name_warning(const char *symbol);
+
 /*
  * Decide which function `text` (name, name@VERSION or name@@VERSION) means. Rules: without a
  * version the default one is meant, or the only one; aliases at one offset are one function;

@@ -13,10 +13,13 @@
 #include "target/choose.h"
 #include "target/dynamic.h"
 #include "target/evidence.h"
+#include "target/functions.h"
 #include "target/image.h"
 #include "target/lookup.h"
 #include "target/nearest.h"
 #include "target/needed.h"
+#include "target/nop5.h"
+#include "target/spelled.h"
 #include "target/symbols.h"
 
 struct inspection {
@@ -30,6 +33,7 @@ struct inspection {
 	struct symbols symbols;
 	struct lookup lookup;
 	struct evidence evidence;
+	struct functions functions;
 	size_t *name; /* for each wanted: its entry in lookup.names */
 };
 
@@ -59,6 +63,7 @@ static int open_all(struct inspection *inspection, struct err *err)
 
 static void close_all(struct inspection *inspection)
 {
+	functions_fini(&inspection->functions);
 	lookup_fini(&inspection->lookup);
 	evidence_fini(&inspection->evidence);
 	symbols_close(&inspection->symbols);
@@ -73,12 +78,14 @@ static void visit(void *context, const struct symbol *symbol)
 
 	lookup_visit(&inspection->lookup, symbol);
 	evidence_visit(&inspection->evidence, symbol);
+	functions_visit(&inspection->functions, symbol);
 }
 
 static int first_pass(struct inspection *inspection, struct err *err)
 {
 	lookup_init(&inspection->lookup, &inspection->image, inspection->arena);
 	evidence_init(&inspection->evidence, &inspection->image, &inspection->symbols);
+	functions_init(&inspection->functions, &inspection->symbols);
 	inspection->name = alloc_zero(inspection->n, sizeof(*inspection->name));
 	for (size_t i = 0; i < inspection->n; i++)
 		inspection->name[i] = lookup_add(&inspection->lookup, inspection->wanted[i].text);
@@ -115,6 +122,8 @@ static void choose_all(struct inspection *inspection)
 	for (size_t i = 0; i < inspection->n; i++) {
 		struct inspect_wanted *wanted = &inspection->wanted[i];
 		struct choice choice;
+		if (wanted->settled)
+			continue;
 		choose_function(&inspection->lookup, name_of(inspection, i), wanted->text,
 				&inspection->symbols, &choice);
 		wanted->reason = choice.reason;
@@ -125,6 +134,7 @@ static void choose_all(struct inspection *inspection)
 			continue;
 		wanted->offset = choice.candidate->offset;
 		wanted->size = choice.candidate->size;
+		wanted->address = choice.candidate->value;
 	}
 }
 
@@ -149,14 +159,20 @@ static void put_causes(const struct inspection *inspection, bool has_near, struc
 			    "it out");
 }
 
-static const char *not_found_text(const struct inspection *inspection, const char *name,
+static const char *not_found_text(const struct inspection *inspection,
+				  const struct inspect_wanted *wanted,
 				  const struct nearest *nearest, size_t index)
 {
 	struct strbuf text;
 	bool has_near = nearest->names.at[index].n;
 
 	strbuf_init(&text);
-	strbuf_printf(&text, "there is no function %.300s in %s", name, inspection->file->path);
+	if (wanted->pattern)
+		strbuf_printf(&text, "no function in %s has a name that matches %.300s",
+			      inspection->file->path, wanted->pattern);
+	else
+		strbuf_printf(&text, "there is no function %.300s in %s", wanted->text,
+			      inspection->file->path);
 	if (has_near) {
 		strbuf_puts(&text, "; did you mean ");
 		nearest_put(nearest, index, &text);
@@ -219,7 +235,7 @@ static void suggest(struct inspection *inspection)
 		wanted->detail =
 			wanted->reason == REASON_IFUNC
 				? ifunc_text(inspection, wanted->text, &nearest, index)
-				: not_found_text(inspection, wanted->text, &nearest, index);
+				: not_found_text(inspection, wanted, &nearest, index);
 		index++;
 	}
 	nearest_fini(&nearest);
@@ -268,6 +284,34 @@ static void find_imports(struct inspection *inspection)
 	}
 }
 
+/* ---- the code ------------------------------------------------------------------------------------ */
+
+static void judge_all(struct inspection *inspection)
+{
+	const struct judge_file file = {
+		.functions = &inspection->functions,
+		.arena = inspection->arena,
+		.is_library = inspection->facts->is_library,
+		.is_go = inspection->evidence.go,
+		.return_is_safe = inspection->evidence.safe,
+		.evidence = inspection->facts->evidence,
+		.nop5_is_cheap = nop5_is_cheap(),
+	};
+	_cleanup_free_ struct judged **list = alloc_zero(inspection->n, sizeof(struct judged *));
+	size_t n = 0;
+
+	functions_sort(&inspection->functions);
+	for (size_t i = 0; i < inspection->n; i++) {
+		struct inspect_wanted *wanted = &inspection->wanted[i];
+		if (wanted->reason || wanted->inside)
+			continue;
+		wanted->judged.address = wanted->address;
+		wanted->judged.size = wanted->size;
+		list[n++] = &wanted->judged;
+	}
+	judge(&file, list, n);
+}
+
 void inspect_file(struct plan_file *file, struct inspect_wanted *wanted, size_t n,
 		  struct arena *arena, struct inspect_facts *facts)
 {
@@ -285,8 +329,10 @@ void inspect_file(struct plan_file *file, struct inspect_wanted *wanted, size_t 
 	} else {
 		take_facts(&inspection);
 		choose_all(&inspection);
+		spelled_find(&inspection.symbols, wanted, n, arena);
 		suggest(&inspection);
 		find_imports(&inspection);
+		judge_all(&inspection);
 	}
 	close_all(&inspection);
 }

@@ -11,15 +11,27 @@
 
 #include "base/arena.h"
 #include "model/plan.h"
+#include "target/judge.h"
 
-/* One wanted function; `text` is in, the rest is out and lives in the arena. */
+/*
+ * One wanted function. `text` is in, as is what expand.c has found; the rest is out. All of it
+ * lives in the arena.
+ */
 struct inspect_wanted {
-	const char *text; /* name, name@VERSION or name@@VERSION */
+	const char *text; /* name, name@VERSION or name@@VERSION; of a pattern: its fixed letters */
+	const char *pattern; /* nothing matches this pattern; NULL: it is not about one */
+	bool settled;	     /* `reason`, or `symbol`, `offset` and `size`, are in: do not look up */
+	bool inside; /* a place inside a function: the probe goes there, and only counts */
+	const char *demangled, *source; /* of a settled match; NULL where there is none */
+	const char *label;		/* the label `function`; NULL: as configured */
 	enum reason reason;
 	const char *detail;  /* why not, and the way out */
 	const char *warning; /* NULL when there is none */
 	const char *symbol;  /* full name, with version */
 	uint64_t offset, size;
+	uint64_t address; /* virtual */
+	/* `exit` and `switches` are in; the rest is out, unless there is a reason above. */
+	struct judged judged;
 };
 
 /* What holds for the file as a whole; texts live in the arena. */

@@ -1,6 +1,7 @@
 /*
- * From spec to plan: open each target's file once, inspect it for all of its functions together,
- * see who maps it, then decide for each function whether and how it is probed.
+ * From spec to plan: open each target's file once, expand patterns and places, inspect the file for
+ * all of its functions together, see who maps it, then decide for each function whether and how it
+ * is probed.
  */
 #include "target/resolve.h"
 
@@ -10,21 +11,44 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "target/cost.h"
+#include "target/expand.h"
 #include "target/file.h"
 #include "target/inspect.h"
+#include "target/merge.h"
 #include "target/proc.h"
+#include "target/runtime.h"
 
-/* Work on one plan_file: the probes that go into it. */
+/* The last answer about a process: the functions of a target ask one after another. */
+struct asked {
+	pid_t pid;
+	const char *answer;
+};
+
+/* A configured function on its way to its probes. */
+struct wish {
+	struct expansion expansion;
+	struct job *job;    /* NULL: its file was not opened */
+	enum reason reason; /* why none of its functions can be probed; REASON_NONE */
+	const char *detail;
+};
+
+/* Work on one plan_file: the functions that are wanted from it, and the probes that go into it. */
 struct job {
 	struct plan_file *file;
 	struct inspect_facts facts;
+	VEC(struct expansion *) expansions;
+	struct inspect_wanted *wanted; /* of all expansions, one after another; owned */
 	VEC(struct plan_probe *) probes;
-	struct inspect_wanted *wanted; /* one for each of `probes`; owned */
+	const char *cost; /* to the host, when it is too much; NULL */
+	bool costed;
+	struct asked unmapped;
 };
 
 struct resolution {
 	struct plan *plan;
-	struct job *jobs; /* one for each of plan->files */
+	struct job *jobs;    /* one for each of plan->files */
+	struct wish *wishes; /* n_wishes, in the order of the spec */
+	size_t n_wishes;
 };
 
 static void refuse(struct plan_probe *probe, enum reason reason, const char *detail)
@@ -63,54 +87,90 @@ static struct job *job_for(struct resolution *resolution, const struct file *fil
 	return &resolution->jobs[plan->n_files++];
 }
 
+/* The wishes of one target: it has them one after another. */
 static void open_target(struct resolution *resolution, const struct spec_target *target,
-			struct plan_probe *probes)
+			struct wish *wishes)
 {
 	struct arena *arena = &resolution->plan->arena;
-	struct err file_err = {0}, pid_err = {0};
+	struct err why = {0};
+	struct job *job = NULL;
 	struct file file;
 
-	if (file_open(&file, target->binary, arena, &file_err)) {
-		const char *detail = arena_strdup(arena, file_err.msg);
-		for (size_t i = 0; i < target->n_functions; i++)
-			refuse(&probes[i], file_err.reason, detail);
-		return;
+	if (file_open(&file, target->binary, arena, &why) == 0) {
+		job = job_for(resolution, &file);
+		if (target->pid)
+			proc_check(target->pid, &why);
 	}
-	struct job *job = job_for(resolution, &file);
-	bool no_process = target->pid && proc_check(target->pid, &pid_err);
-	const char *detail = no_process ? arena_strdup(arena, pid_err.msg) : NULL;
+	const char *detail = why.reason ? arena_strdup(arena, why.msg) : NULL;
 	for (size_t i = 0; i < target->n_functions; i++) {
-		probes[i].file = job->file;
-		*vec_push(&job->probes) = &probes[i];
-		if (no_process)
-			refuse(&probes[i], pid_err.reason, detail);
+		wishes[i].job = job;
+		wishes[i].reason = why.reason;
+		wishes[i].detail = detail;
+		if (job)
+			*vec_push(&job->expansions) = &wishes[i].expansion;
+	}
+}
+
+static void make_wishes(struct resolution *resolution, const struct spec_target *only)
+{
+	const struct spec *spec = resolution->plan->spec;
+	size_t n = 0;
+
+	for (size_t i = 0; i < spec->n_targets; i++)
+		if (!only || only == &spec->targets[i])
+			n += spec->targets[i].n_functions;
+	resolution->wishes = alloc_zero(n, sizeof(*resolution->wishes));
+	for (size_t i = 0; i < spec->n_targets; i++) {
+		const struct spec_target *target = &spec->targets[i];
+		struct wish *wishes = &resolution->wishes[resolution->n_wishes];
+		if (only && only != target)
+			continue;
+		for (size_t j = 0; j < target->n_functions; j++)
+			wishes[j].expansion = (struct expansion){
+				.target = target, .function = &target->functions[j], .n = 1};
+		resolution->n_wishes += target->n_functions;
+		open_target(resolution, target, wishes);
 	}
 }
 
 /* ---- decisions on one probe
  * ---------------------------------------------------------------------- */
 
+/* What to tell when the process that is asked for does not map the file; NULL when it does. */
+static const char *unmapped_text(struct plan *plan, struct job *job, pid_t pid)
+{
+	const struct plan_file *file = job->file;
+
+	if (job->unmapped.pid == pid)
+		return job->unmapped.answer;
+	job->unmapped = (struct asked){.pid = pid};
+	if (!proc_maps(pid, file->dev, file->ino, file->path))
+		job->unmapped.answer = arena_printf(
+			&plan->arena, "process %d does not map the file now", (int)pid);
+	return job->unmapped.answer;
+}
+
 /* Who else pays for it: false when it is refused. */
-static bool decide_cost(struct plan *plan, const struct job *job, struct plan_probe *probe)
+static bool decide_cost(struct plan *plan, struct job *job, struct plan_probe *probe)
 {
 	const struct spec_target *target = probe->target;
 
 	if (target->pid) {
-		if (!proc_maps(target->pid, job->file->dev, job->file->ino, job->file->path))
-			warn(plan, probe,
-			     arena_printf(&plan->arena, "process %d does not map the file now",
-					  (int)target->pid));
+		warn(plan, probe, unmapped_text(plan, job, target->pid));
 		return true;
 	}
-	const char *cost = cost_of_host(job->file, job->facts.is_library, job->facts.soname,
-					plan->spec->limits.host_programs, &plan->arena);
-	if (!cost)
+	if (!job->costed)
+		job->cost = cost_of_host(job->file, job->facts.is_library, job->facts.soname,
+					 plan->spec->limits.host_programs, &plan->arena);
+	job->costed = true;
+	if (!job->cost)
 		return true;
 	if (target->host_cost == HOST_COST_ALLOW) {
-		warn(plan, probe, cost);
+		warn(plan, probe, job->cost);
 		return true;
 	}
-	refuse(probe, REASON_HOST_COST, arena_printf(&plan->arena, "%s: %s", cost, cost_ways_out));
+	refuse(probe, REASON_HOST_COST,
+	       arena_printf(&plan->arena, "%s: %s", job->cost, cost_ways_out));
 	return false;
 }
 
@@ -118,55 +178,38 @@ static const char go_refusal[] = "the file holds Go code, whose stacks move: a r
 				 "crash it. Count calls only "
 				 "(exit: none)";
 
-static const char go_warning[] =
-	"a Go function that has to grow its stack begins again: that call is counted twice";
-
-static void decide_uretprobe(struct plan *plan, const struct job *job, struct plan_probe *probe)
+/* Take over what the code shows of the function. */
+static void decide_exit(struct plan *plan, const struct judged *judged, struct plan_probe *probe)
 {
-	const struct inspect_facts *facts = &job->facts;
-
-	probe->strategy = STRATEGY_URETPROBE;
-	if (facts->return_is_safe) {
-		probe->detail = facts->evidence;
-	} else if (probe->function->exit == EXIT_URETPROBE) {
-		probe->detail = "asked for by name";
-		warn(plan, probe,
-		     arena_printf(
-			     &plan->arena,
-			     "the return probe is used because the config asks for it; nothing "
-			     "shows that it is harmless: %s",
-			     facts->evidence));
-	} else {
-		refuse(probe, REASON_UNSAFE_RETURN,
-		       arena_printf(&plan->arena,
-				    "nothing shows that a return probe is harmless here: %s. Count "
-				    "calls only (exit: none), or take the risk by name (exit: "
-				    "uretprobe)",
-				    facts->evidence));
-	}
+	probe->entry_offset = judged->entry_offset;
+	probe->entry_sp_adjust = judged->entry_sp_adjust;
+	probe->entry_condition = judged->entry_condition;
+	probe->entry = judged->entry;
+	probe->strategy = judged->strategy;
+	probe->sites = judged->sites;
+	probe->n_sites = judged->n_sites;
+	probe->detail = judged->detail;
+	probe->reason = judged->reason;
+	warn(plan, probe, judged->warning);
 }
 
-static void decide_exit(struct plan *plan, const struct job *job, struct plan_probe *probe)
+/* A name that the file does not have may be one that the process generates. */
+static void refuse_wanted(struct plan *plan, const struct inspect_wanted *wanted,
+			  struct plan_probe *probe)
 {
-	probe->strategy = STRATEGY_NONE;
-	if (job->facts.is_go)
-		warn(plan, probe, go_warning);
-	switch (probe->function->exit) {
-	case EXIT_NONE:
-		probe->detail = "calls are counted, their ends are not watched";
-		break;
-	case EXIT_RETURN_SITES:
-		refuse(probe, REASON_UNSAFE_RETURN,
-		       "exit: return-sites is not supported yet: use none, auto or uretprobe");
-		break;
-	case EXIT_AUTO:
-	case EXIT_URETPROBE:
-		decide_uretprobe(plan, job, probe);
-		break;
-	}
+	pid_t pid = probe->target->pid;
+	const char *generated = NULL;
+
+	if (wanted->reason == REASON_SYMBOL_NOT_FOUND && pid && wanted->text)
+		generated = runtime_generates(pid, wanted->text, &plan->arena);
+	if (generated)
+		refuse(probe, REASON_GENERATED_CODE,
+		       arena_printf(&plan->arena, "%s; %s", wanted->detail, generated));
+	else
+		refuse(probe, wanted->reason, wanted->detail);
 }
 
-static void decide(struct plan *plan, const struct job *job, const struct inspect_wanted *wanted,
+static void decide(struct plan *plan, struct job *job, const struct inspect_wanted *wanted,
 		   struct plan_probe *probe)
 {
 	probe->symbol = wanted->symbol;
@@ -179,28 +222,66 @@ static void decide(struct plan *plan, const struct job *job, const struct inspec
 		return;
 	}
 	if (wanted->reason) {
-		refuse(probe, wanted->reason, wanted->detail);
+		refuse_wanted(plan, wanted, probe);
 		return;
 	}
 	warn(plan, probe, wanted->warning);
 	if (decide_cost(plan, job, probe))
-		decide_exit(plan, job, probe);
+		decide_exit(plan, &wanted->judged, probe);
+}
+
+/* Put what is wanted into one array, the way the file is inspected for it. */
+static void gather_wanted(struct job *job)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < job->expansions.n; i++)
+		n += job->expansions.at[i]->n;
+	job->wanted = alloc_zero(n, sizeof(*job->wanted));
+	struct inspect_wanted *next = job->wanted;
+	for (size_t i = 0; i < job->expansions.n; i++) {
+		struct expansion *expansion = job->expansions.at[i];
+		memcpy(next, expansion->wanted, expansion->n * sizeof(*next));
+		expansion->wanted = next;
+		next += expansion->n;
+	}
 }
 
 static void inspect(struct plan *plan, struct job *job)
 {
-	job->wanted = alloc_zero(job->probes.n, sizeof(*job->wanted));
-	for (size_t i = 0; i < job->probes.n; i++)
-		job->wanted[i].text = job->probes.at[i]->function->symbol;
-	inspect_file(job->file, job->wanted, job->probes.n, &plan->arena, &job->facts);
+	struct asked switches = {0};
+	size_t n = 0;
+
+	expand_functions(job->file, job->expansions.at, job->expansions.n, &plan->arena);
+	gather_wanted(job);
+	for (size_t i = 0; i < job->expansions.n; i++) {
+		const struct expansion *expansion = job->expansions.at[i];
+		pid_t pid = expansion->target->pid;
+		if (pid != switches.pid)
+			switches = (struct asked){pid, runtime_switches(pid, &plan->arena)};
+		for (size_t j = 0; j < expansion->n; j++) {
+			expansion->wanted[j].judged.exit = expansion->function->exit;
+			expansion->wanted[j].judged.switches = pid ? switches.answer : NULL;
+		}
+		n += expansion->n;
+	}
+	inspect_file(job->file, job->wanted, n, &plan->arena, &job->facts);
+	for (size_t i = 0, end; i < job->expansions.n; i = end) {
+		const struct spec_target *target = job->expansions.at[i]->target;
+		for (end = i; end < job->expansions.n && job->expansions.at[end]->target == target;)
+			end++;
+		merge_target(&job->expansions.at[i], end - i, &plan->arena);
+	}
 }
 
-static bool found_any(const struct job *jobs, size_t n)
+static bool found_any(const struct resolution *resolution)
 {
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < jobs[i].probes.n; j++)
-			if (!jobs[i].probes.at[j]->reason && !jobs[i].wanted[j].reason)
+	for (size_t i = 0; i < resolution->n_wishes; i++) {
+		const struct wish *wish = &resolution->wishes[i];
+		for (size_t j = 0; wish->job && !wish->reason && j < wish->expansion.n; j++)
+			if (!wish->expansion.wanted[j].reason)
 				return true;
+	}
 	return false;
 }
 
@@ -287,27 +368,45 @@ static void share_within(struct plan *plan, struct job *job)
 	}
 }
 
-static void plan_probes(struct plan *plan, const struct spec_target *only)
+/* ---- the plan ----------------------------------------------------------------------------------
+ */
+
+static void plan_wish(struct plan *plan, const struct wish *wish)
 {
-	const struct spec *spec = plan->spec;
+	for (size_t i = 0; i < wish->expansion.n; i++) {
+		const struct inspect_wanted *wanted = wish->job ? &wish->expansion.wanted[i] : NULL;
+		struct plan_probe *probe = &plan->probes[plan->n_probes++];
+		probe->target = wish->expansion.target;
+		probe->function = wish->expansion.function;
+		probe->label = wanted && wanted->label ? wanted->label : probe->function->label;
+		probe->detail = "";
+		if (wish->reason)
+			refuse(probe, wish->reason, wish->detail);
+		if (!wanted)
+			continue;
+		probe->file = wish->job->file;
+		*vec_push(&wish->job->probes) = probe;
+		decide(plan, wish->job, wanted, probe);
+	}
+}
+
+static void plan_wishes(const struct resolution *resolution)
+{
+	struct plan *plan = resolution->plan;
 	size_t n = 0;
 
-	for (size_t i = 0; i < spec->n_targets; i++)
-		if (!only || only == &spec->targets[i])
-			n += spec->targets[i].n_functions;
+	for (size_t i = 0; i < resolution->n_wishes; i++)
+		n += resolution->wishes[i].expansion.n;
 	plan->probes = arena_array(&plan->arena, n, sizeof(*plan->probes));
-	for (size_t i = 0; i < spec->n_targets; i++) {
-		const struct spec_target *target = &spec->targets[i];
-		if (only && only != target)
-			continue;
-		for (size_t j = 0; j < target->n_functions; j++) {
-			struct plan_probe *probe = &plan->probes[plan->n_probes++];
-			probe->target = target;
-			probe->function = &target->functions[j];
-			probe->label = probe->function->label;
-			probe->detail = "";
-		}
-	}
+	for (size_t i = 0; i < resolution->n_wishes; i++)
+		plan_wish(plan, &resolution->wishes[i]);
+}
+
+static void job_fini(struct job *job)
+{
+	vec_fini(&job->expansions);
+	vec_fini(&job->probes);
+	free(job->wanted);
 }
 
 struct plan *resolve_plan(const struct spec *spec, const struct spec_target *only)
@@ -319,19 +418,16 @@ struct plan *resolve_plan(const struct spec *spec, const struct spec_target *onl
 	plan->spec = spec;
 	arena_init(&plan->arena);
 	plan->files = arena_array(&plan->arena, spec->n_targets, sizeof(*plan->files));
-	plan_probes(plan, only);
-	for (size_t i = 0; i < plan->n_probes; i += plan->probes[i].target->n_functions)
-		open_target(&resolution, plan->probes[i].target, &plan->probes[i]);
+	make_wishes(&resolution, only);
 	for (size_t i = 0; i < plan->n_files; i++)
 		inspect(plan, &jobs[i]);
-	if (!only || found_any(jobs, plan->n_files)) /* not for each vain retry */
+	if (!only || found_any(&resolution)) /* not for each vain retry */
 		count_mappings(plan);
+	plan_wishes(&resolution);
 	for (size_t i = 0; i < plan->n_files; i++) {
-		for (size_t j = 0; j < jobs[i].probes.n; j++)
-			decide(plan, &jobs[i], &jobs[i].wanted[j], jobs[i].probes.at[j]);
 		share_within(plan, &jobs[i]);
-		vec_fini(&jobs[i].probes);
-		free(jobs[i].wanted);
+		job_fini(&jobs[i]);
 	}
+	free(resolution.wishes);
 	return plan;
 }
