@@ -28,6 +28,8 @@ static inline __u32 up_leading_bit(__u64 v)
 /*
  * The stride of a value: its leading bit and the three bits after it; 0..UP_STRIDES-1.
  * Values below 8 have fewer than three bits after the leading one: those bits read as zero.
+ * The range of the result is that of its bits: a comparison to limit it may be compiled to a form
+ * through which old verifiers (6.1) do not follow it.
  */
 static inline __u32 up_stride(__u64 ns)
 {
@@ -35,8 +37,7 @@ static inline __u32 up_stride(__u64 ns)
 		return 0;
 	__u32 top = up_leading_bit(ns);
 	__u32 next = top >= 3 ? (ns >> (top - 3)) & 7 : (ns << (3 - top)) & 7;
-	__u32 stride = top * 8 + next;
-	return stride < UP_STRIDES ? stride : UP_STRIDES - 1;
+	return top * 8 + next;
 }
 
 /* The index of the first edge that is >= ns, or n_edges (overflow). */

@@ -66,7 +66,7 @@ _Static_assert(sizeof(struct up_slot) == 3072, "a slot is 3 KiB");
  */
 #define UP_MAX_BOUNDS	 255 /* classic bucket bounds of one function */
 #define UP_MAX_EDGES	 640 /* native edges + UP_MAX_BOUNDS, rounded up */
-#define UP_STRIDES	 352 /* 44 octaves (1 ns .. 2^44 ns) of 8 */
+#define UP_STRIDES	 512 /* 64 octaves of 8: no value needs to be clamped */
 #define UP_BOUNDS_TABLES 128 /* distinct bounds lists in force at once */
 
 struct up_bounds {

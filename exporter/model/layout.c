@@ -53,9 +53,11 @@ static void add_edge(struct up_bounds *table, uint64_t edge_ns)
 static uint64_t stride_least_ns(unsigned stride)
 {
 	unsigned top = stride / OCTAVE;
-	uint64_t eighths = (uint64_t)(OCTAVE + stride % OCTAVE) << top;
+	uint64_t eighths = OCTAVE + stride % OCTAVE;
 
-	return stride == 0 ? 0 : (eighths + OCTAVE - 1) / OCTAVE;
+	if (top >= LAYOUT_SCHEMA)
+		return eighths << (top - LAYOUT_SCHEMA);
+	return stride == 0 ? 0 : ((eighths << top) + OCTAVE - 1) / OCTAVE;
 }
 
 static void index_strides(struct up_bounds *table)
