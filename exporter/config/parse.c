@@ -45,8 +45,8 @@ static char *keep(struct parser *p, const char *text)
 static const struct choice exits[] = {
 	{"auto", EXIT_AUTO},
 	{"uretprobe", EXIT_URETPROBE},
+	{"return-sites", EXIT_RETURN_SITES},
 	{"none", EXIT_NONE},
-	{"return-sites", SCALAR_NOT_YET},
 };
 
 static bool read_exit(struct parser *p, const struct yaml_value *value, enum exit_mode *exit)

@@ -25,14 +25,12 @@ static const struct wrong cases[] = {
 	{FUNCTION "        name: {a: b}\n", "6:15: `name` must be text, not a mapping"},
 	{FUNCTION "        name:\n", "6:9: `name` has no value"},
 	{FUNCTION "        exit: [none]\n", "6:15: `exit` must be a word, not a list"},
-	{FUNCTION "        exit: off\n", "6:15: `exit` must be auto, uretprobe or none, not `off`"},
+	{FUNCTION "        exit: off\n", "6:15: `exit` must be auto, uretprobe, return-sites or none, not `off`"},
 	{FUNCTION "        exit: None\n",
-	 "6:15: `exit` must be auto, uretprobe or none, not `None`; did "
+	 "6:15: `exit` must be auto, uretprobe, return-sites or none, not `None`; did "
 	 "you mean `none`?"},
-	{FUNCTION "        exit: return-sites\n",
-	 "6:15: `exit: return-sites` is not supported yet"},
 	{FUNCTION "        exit: \"\"\n",
-	 "6:15: `exit` must be auto, uretprobe or none, not empty text"},
+	 "6:15: `exit` must be auto, uretprobe, return-sites or none, not empty text"},
 	{"limits: {series: 0}\n" FUNCTION,
 	 "1:18: `series` must be a whole number from 1 to 131072, not `0`"},
 	{"limits: {series: 131073}\n" FUNCTION,
