@@ -330,7 +330,8 @@ static void the_c_library_costs_the_host(void **state)
 	one_free(&one);
 
 	one_resolve(&one, libc_path(), "malloc", EXIT_AUTO, getpid(), HOST_COST_REFUSE);
-	assert_int_equal(one.probe->reason, REASON_UNSAFE_RETURN);
+	assert_int_equal(one.probe->reason, REASON_NONE);
+	assert_int_equal(one.probe->strategy, STRATEGY_RETURN_SITES);
 	one_free(&one);
 }
 
@@ -358,13 +359,6 @@ static void the_process_must_live(void **state)
 	assert_int_equal(one.probe->reason, REASON_NONE);
 	assert_non_null(strstr(one.probe->warning, "does not map the file"));
 	one_free(&one);
-}
-
-static void return_sites_wait_for_later(void **state)
-{
-	(void)state;
-	EXPECT(ELF_DIR "plain.pie", "first", EXIT_RETURN_SITES, REASON_UNSAFE_RETURN,
-	       "not supported yet");
 }
 
 /* A thousand functions of the C library: one pass, well under a second even with sanitizers. */
@@ -420,7 +414,6 @@ int main(void)
 		cmocka_unit_test(folded_functions_are_noticed),
 		cmocka_unit_test(the_c_library_costs_the_host),
 		cmocka_unit_test(the_process_must_live),
-		cmocka_unit_test(return_sites_wait_for_later),
 		cmocka_unit_test(a_thousand_functions_take_one_pass),
 	};
 
