@@ -20,16 +20,22 @@ static void take(const char *piece, size_t length, void *context)
 
 	if (length >= DEMANGLE_LONGEST_TEXT - output->length)
 		longjmp(output->overrun, 1);
-	memcpy(output->text + output->length, piece, length);
+	if (length)
+		memcpy(output->text + output->length, piece, length);
 	output->length += length;
 }
 
-/* Rust's older mangling looks like C++, so Rust is asked first. */
+/*
+ * Rust's older mangling looks like C++, so Rust is asked first. libiberty's limit on recursion in
+ * C++ names is in truth one of 1 KiB on their length; ours of 4 KiB bounds the depth as well. Its
+ * limit for Rust, where a name may refer to itself, stays.
+ */
 static bool run(const char *mangled, int options, struct output *output)
 {
 	if (!rust_demangle_callback(mangled, options, take, output)) {
 		output->length = 0;
-		if (!cplus_demangle_v3_callback(mangled, options, take, output))
+		if (!cplus_demangle_v3_callback(mangled, options | DMGL_NO_RECURSE_LIMIT, take,
+						output))
 			return false;
 	}
 	output->text[output->length] = '\0';

@@ -53,6 +53,14 @@ g++ -O1 -w "$src/throws.cc" -o throws
 $cc -shared -fPIC "$src/versions.c" -Wl,--version-script="$src/versions.map" -o libversions.so
 cp libversions.so libversions.stripped.so && strip libversions.stripped.so
 $cc "$src/versions_main.c" -ldl -o versions_main
+g++ -O1 -g0 -w "$src/overloads.cc" -o overloads
+
+# ---- places
+if [ "$(uname -m)" = x86_64 ]; then
+	$cc "$src/places_main.c" "$src/places.S" -o places
+	cp places places.stripped && strip places.stripped
+	$cc "$src/places_main.c" "$src/places.S" -no-pie -o places.nopie
+fi
 
 # ---- imports
 mkdir -p lib
