@@ -2,9 +2,9 @@
 /*
  * Calls in flight of functions whose exits are probed themselves. A call is named by (process,
  * entry probe, stack pointer at entry). One that is left without passing an exit (an exception)
- * stays until the same name is entered again, or its thread or process image ends: then it is
- * abandoned. The exporter sweeps after ended threads (kernel/sweep.c), since walking the map
- * here would hold up the thread.
+ * stays until the same name is entered again, or the thread whose stack it is on, or the process
+ * image, ends: then it is abandoned. The exporter sweeps after ended threads (kernel/sweep.c),
+ * since walking the map here would hold up the thread.
  */
 #ifndef UP_CALLS_BPF_H
 #define UP_CALLS_BPF_H
@@ -18,14 +18,38 @@ static __always_inline __u64 entry_sp(struct pt_regs *ctx, const struct up_probe
 	return PT_REGS_SP(ctx) + (__s64)probe->sp_adjust;
 }
 
-/* Have thread_exit and thread_exec report this thread. */
+/* Have thread_exit and thread_exec report this thread and its process. */
 static __always_inline void thread_note_calls(void)
 {
 	struct up_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
 							BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, yes = 1;
 
-	if (thread)
-		thread->opened_calls = 1;
+	if (!thread || thread->opened_calls)
+		return;
+	thread->opened_calls = 1;
+	bpf_map_update_elem(&callers, &tgid, &yes, BPF_ANY);
+}
+
+/* Stacks of threads made by the C library end at the thread control block, which fs points at. */
+#define THREAD_STACK_MOST (16 << 20)
+
+/*
+ * Whether `sp` lies on the stack that the thread was born with, as far as can be told: just
+ * below its control block, or the program's initial stack. Elsewhere is a coroutine's, which
+ * may go on in another thread.
+ */
+static __always_inline bool is_on_own_stack(__u64 sp)
+{
+#if defined(__TARGET_ARCH_x86)
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 control_block = BPF_CORE_READ(task, thread.fsbase);
+	__u64 initial = BPF_CORE_READ(task, mm, start_stack);
+
+	return control_block - sp < THREAD_STACK_MOST || initial - sp < THREAD_STACK_MOST;
+#else
+	return false;
+#endif
 }
 
 static __always_inline void call_open(struct pt_regs *ctx, __u32 id, const struct up_probe *probe,
@@ -36,11 +60,14 @@ static __always_inline void call_open(struct pt_regs *ctx, __u32 id, const struc
 	struct up_call call = {.tid = (__u32)pid_tgid, .generation = probe->generation};
 
 	thread_note_calls();
+	call.on_own_stack = is_on_own_stack(key.sp);
 	call.start_ns = bpf_ktime_get_ns();
 	long result = bpf_map_update_elem(&calls, &key, &call, BPF_NOEXIST);
 	if (result == -EEXIST) {
-		count(&slot->abandoned[UP_ABANDONED_UNWOUND]);
-		result = bpf_map_update_elem(&calls, &key, &call, BPF_ANY);
+		/* Left without an exit. Whoever takes it out counts it: here or the sweep. */
+		if (!bpf_map_delete_elem(&calls, &key))
+			count(&slot->abandoned[UP_ABANDONED_UNWOUND]);
+		result = bpf_map_update_elem(&calls, &key, &call, BPF_NOEXIST);
 	}
 	if (result)
 		count(&slot->lost[UP_LOST_IN_FLIGHT_FULL]);
@@ -110,12 +137,35 @@ static __always_inline bool condition_holds(struct pt_regs *ctx, const struct up
 #endif
 }
 
-/* The calls that `tid` entered until now are over: leave word for the sweep. */
-static __always_inline void calls_end(__u32 tid, enum up_abandoned reason)
+static __always_inline void leave_word(void *map, __u32 id, enum up_abandoned reason)
 {
 	struct up_ended word = {.when_ns = bpf_ktime_get_ns(), .reason = reason};
 
-	bpf_map_update_elem(&ended, &tid, &word, BPF_ANY);
+	bpf_map_update_elem(map, &id, &word, BPF_ANY);
+}
+
+/* The current thread ends; with the last one goes the process. */
+static __always_inline void calls_end_thread(bool opened)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 tgid = pid_tgid >> 32;
+
+	if (opened)
+		leave_word(&ended_threads, (__u32)pid_tgid, UP_ABANDONED_THREAD_EXIT);
+	if (BPF_CORE_READ(task, signal, live.counter) > 0)
+		return;
+	if (!bpf_map_delete_elem(&callers, &tgid))
+		leave_word(&ended_processes, tgid, UP_ABANDONED_THREAD_EXIT);
+}
+
+/* The process gets a new image: all of its calls end. */
+static __always_inline void calls_end_image(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	if (!bpf_map_delete_elem(&callers, &tgid))
+		leave_word(&ended_processes, tgid, UP_ABANDONED_EXEC);
 }
 
 #endif

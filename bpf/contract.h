@@ -67,7 +67,7 @@ _Static_assert(sizeof(struct up_slot) == 3072, "a slot is 3 KiB");
 #define UP_MAX_BOUNDS	 255 /* classic bucket bounds of one function */
 #define UP_MAX_EDGES	 640 /* native edges + UP_MAX_BOUNDS, rounded up */
 #define UP_STRIDES	 512 /* 64 octaves of 8: no value needs to be clamped */
-#define UP_BOUNDS_TABLES 128 /* distinct bounds lists in force at once */
+#define UP_BOUNDS_TABLES 128 /* distinct bounds lists in force at once, besides our own */
 
 struct up_bounds {
 	__u32 n_edges;
@@ -98,7 +98,8 @@ struct up_probe {
 	__u32 entry;	  /* exit sites: probe id of the function's entry */
 	__u32 condition;  /* enum up_condition: the hit counts only if it holds */
 	__u32 site;	  /* the same for all probes on one instruction of one file */
-	__u32 spare[7];
+	__u32 member;	  /* tells those apart: below UP_SITE_PROBES */
+	__u32 spare[6];
 };
 _Static_assert(sizeof(struct up_probe) == 64, "one cache line");
 
@@ -117,11 +118,22 @@ enum up_condition {
 /* The kernel keeps at most this many pending returns a thread (MAX_URETPROBE_DEPTH). */
 #define UP_MAX_DEPTH 64
 
+/* Probes that may sit on one instruction: different buckets, filters or labels of one function. */
+#define UP_SITE_PROBES 4
+
+/* A probe that waits for this frame's return. */
+struct up_waiting {
+	__u32 probe;
+	__u32 generation; /* 0: nobody waits */
+};
+
+/* One entry into a function, for all probes on it: as many as the kernel has pending returns. */
 struct up_frame {
 	__u64 sp;	/* user stack pointer at the function's entry */
 	__u64 start_ns; /* CLOCK_MONOTONIC at entry */
-	__u32 probe;
-	__u32 generation;
+	__u32 site;
+	__u32 returning; /* the return has been seen by some probe: no other may join */
+	struct up_waiting waiting[UP_SITE_PROBES]; /* at the probe's `member` */
 };
 
 struct up_thread {
@@ -129,7 +141,8 @@ struct up_thread {
 	__u32 opened_calls; /* not 0: the thread has entered calls kept in `calls` */
 	struct up_frame frames[UP_MAX_DEPTH];
 };
-_Static_assert(sizeof(struct up_thread) == 8 + 24 * UP_MAX_DEPTH, "no padding in up_thread");
+_Static_assert(sizeof(struct up_thread) == 8 + (24 + 8 * UP_SITE_PROBES) * UP_MAX_DEPTH,
+	       "no padding in up_thread");
 
 /*
  * Calls whose exits are seen by probes on the exits themselves (return sites) live in the hash
@@ -146,10 +159,16 @@ struct up_call {
 	__u64 start_ns;
 	__u32 tid; /* the thread that entered */
 	__u32 generation;
+	__u32 on_own_stack; /* of that thread: the call cannot go on elsewhere */
+	__u32 spare;
 };
 
-/* Threads that ended, or replaced their image, after opening such calls: map `ended`, by tid. */
-#define UP_ENDED_ROOM 16384
+/*
+ * Threads and processes that ended, or replaced their image, after opening such calls: maps
+ * `ended_threads` by tid, which speaks of calls on the thread's own stack, and
+ * `ended_processes` by tgid, which speaks of all that are left.
+ */
+#define UP_ENDED_ROOM 65536
 
 struct up_ended {
 	__u64 when_ns; /* calls entered before this are over */

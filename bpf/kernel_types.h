@@ -20,11 +20,26 @@ struct uprobes_state {
 };
 
 struct mm_struct {
+	unsigned long start_stack;
 	struct uprobes_state uprobes_state;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads of the process that have not begun to exit */
+};
+
+struct thread_struct {
+	unsigned long fsbase; /* x86-64 */
 };
 
 struct task_struct {
 	struct mm_struct *mm;
+	struct signal_struct *signal;
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop

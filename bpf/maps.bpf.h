@@ -24,7 +24,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, UP_BOUNDS_TABLES);
+	__uint(max_entries, UP_BOUNDS_TABLES + 1);
 	__type(key, __u32);
 	__type(value, struct up_bounds);
 } bounds SEC(".maps");
@@ -52,13 +52,25 @@ struct {
 	__type(value, struct up_call);
 } calls SEC(".maps");
 
+#define ENDED_MAP(name)                                                                            \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(max_entries, UP_ENDED_ROOM);                                                \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                              \
+		__type(key, __u32);                                                                \
+		__type(value, struct up_ended);                                                    \
+	} name SEC(".maps")
+ENDED_MAP(ended_threads);
+ENDED_MAP(ended_processes);
+
+/* Processes that have calls in `calls`, or had: their end is worth a word. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, UP_ENDED_ROOM);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__type(value, struct up_ended);
-} ended SEC(".maps");
+	__type(value, __u32);
+} callers SEC(".maps");
 
 /*
  * Since 6.13 the kernel gives programs of this type that use 64 bytes of stack or more a stack for

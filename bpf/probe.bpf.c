@@ -53,7 +53,7 @@ static __always_inline void call_leave(struct pt_regs *ctx)
 
 	if (!thread || !probe)
 		return;
-	__u64 start = frame_pop(thread, id, PT_REGS_SP(ctx) - RETURN_POPS);
+	__u64 start = frame_return(thread, id, probe, PT_REGS_SP(ctx) - RETURN_POPS);
 	if (start) /* else it was entered before the probe was there, or accounted for already */
 		call_record(probe, start, now);
 }
@@ -119,16 +119,14 @@ int site(struct pt_regs *ctx)
 SEC("tp_btf/sched_process_exit")
 int thread_exit(void *ctx)
 {
-	if (frames_drain(UP_ABANDONED_THREAD_EXIT))
-		calls_end((__u32)bpf_get_current_pid_tgid(), UP_ABANDONED_THREAD_EXIT);
+	calls_end_thread(frames_drain(UP_ABANDONED_THREAD_EXIT));
 	return 0;
 }
 
-/* The thread that replaces the image takes the process's id: its calls are under the old one. */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(thread_exec, struct task_struct *task, int old_tid)
+int thread_exec(void *ctx)
 {
-	if (frames_drain(UP_ABANDONED_EXEC))
-		calls_end((__u32)old_tid, UP_ABANDONED_EXEC);
+	frames_drain(UP_ABANDONED_EXEC);
+	calls_end_image();
 	return 0;
 }

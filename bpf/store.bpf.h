@@ -64,13 +64,23 @@ static __always_inline struct up_probe *probe_get(__u32 id)
 	return bpf_map_lookup_elem(&probes, &id);
 }
 
-/* Account for a frame whose return will not be seen. */
-static __always_inline void frame_abandon(const struct up_frame *frame, enum up_abandoned reason)
+/*
+ * Frame `i`, which must be below UP_MAX_DEPTH: the mask is for the verifier, and the barrier keeps
+ * the compiler from dropping it where it knows better.
+ */
+static __always_inline struct up_frame *frame_at(struct up_thread *thread, __u32 i)
 {
-	struct up_probe *probe = probe_get(frame->probe);
+	barrier_var(i);
+	return &thread->frames[i & (UP_MAX_DEPTH - 1)];
+}
 
-	if (!probe || probe->generation != frame->generation)
-		return; /* the series is gone: nobody reads its counters */
+/* Account for a probe that waits for a return that will not be seen. */
+static __always_inline void abandon(const struct up_waiting *waiting, enum up_abandoned reason)
+{
+	struct up_probe *probe = probe_get(waiting->probe);
+
+	if (!probe || !waiting->generation || probe->generation != waiting->generation)
+		return; /* nobody waits, or the series is gone and nobody reads its counters */
 	if (!(probe->flags & UP_PROBE_ENABLED))
 		reason = UP_ABANDONED_DETACHED;
 	struct up_slot *slot = slot_get(probe->slot);
@@ -78,11 +88,25 @@ static __always_inline void frame_abandon(const struct up_frame *frame, enum up_
 		count(&slot->abandoned[reason]);
 }
 
-/* A frame whose call has ended while a younger one at the same sp was still open. */
-#define FRAME_CLOSED (~0U)
+static __always_inline void frame_abandon(const struct up_frame *frame, enum up_abandoned reason)
+{
+	for (int i = 0; i < UP_SITE_PROBES; i++)
+		abandon(&frame->waiting[i], reason);
+}
 
-/* Drop the frames that an event at `sp` shows to be dead, those saved below it. Returns the depth
- * that is left. */
+static __always_inline bool frame_is_empty(const struct up_frame *frame)
+{
+	__u32 waiting = 0;
+
+	for (int i = 0; i < UP_SITE_PROBES; i++)
+		waiting |= frame->waiting[i].generation;
+	return !waiting;
+}
+
+/*
+ * Drop the frames that an event at `sp` shows to be dead, those saved below it, and those that
+ * nobody waits for any more. Returns the depth that is left.
+ */
 static __always_inline __u32 frames_drop_dead(struct up_thread *thread, __u64 sp)
 {
 	__u32 depth = thread->depth;
@@ -91,9 +115,10 @@ static __always_inline __u32 frames_drop_dead(struct up_thread *thread, __u64 sp
 		__u32 top = depth - 1;
 		if (top >= UP_MAX_DEPTH)
 			break;
-		if (thread->frames[top].sp >= sp && thread->frames[top].probe != FRAME_CLOSED)
+		struct up_frame *frame = frame_at(thread, top);
+		if (frame->sp >= sp && !frame_is_empty(frame))
 			break;
-		frame_abandon(&thread->frames[top], UP_ABANDONED_UNWOUND);
+		frame_abandon(frame, UP_ABANDONED_UNWOUND);
 		depth = top;
 	}
 	thread->depth = depth;
@@ -127,17 +152,22 @@ static __always_inline bool is_tail_call(struct pt_regs *ctx)
 }
 
 /*
- * Whether a frame at the very sp of a new entry is over. It lives on when the new call is a tail
- * call from it, or when both belong to one event: two probes on the same instruction.
+ * Whether a probe's entry belongs to the event that `frame` was opened for: another probe on the
+ * same instruction came first.
  */
-static __always_inline bool is_dead_at_same_sp(struct pt_regs *ctx, const struct up_frame *frame,
-					       __u32 id, const struct up_probe *probe)
+static __always_inline bool may_join(const struct up_frame *frame, const struct up_probe *probe)
 {
-	struct up_probe *other = probe_get(frame->probe);
+	return frame->site == probe->site && !frame->returning &&
+	       !frame->waiting[probe->member % UP_SITE_PROBES].generation;
+}
 
-	if (frame->probe != id && other && other->site == probe->site)
-		return false;
-	return !is_tail_call(ctx);
+static __always_inline void frame_join(struct up_frame *frame, __u32 id,
+				       const struct up_probe *probe)
+{
+	struct up_waiting *waiting = &frame->waiting[probe->member % UP_SITE_PROBES];
+
+	waiting->probe = id;
+	waiting->generation = probe->generation;
 }
 
 /*
@@ -157,44 +187,54 @@ static __always_inline bool frame_push(struct pt_regs *ctx, __u32 id, const stru
 	}
 	__u32 depth = frames_drop_dead(thread, sp);
 	__u32 top = depth - 1;
-	if (top < UP_MAX_DEPTH && thread->frames[top].sp == sp &&
-	    is_dead_at_same_sp(ctx, &thread->frames[top], id, probe))
-		depth = frames_drop_dead(thread, sp + 1);
+	if (top < UP_MAX_DEPTH && frame_at(thread, top)->sp == sp) {
+		if (may_join(frame_at(thread, top), probe)) {
+			frame_join(frame_at(thread, top), id, probe);
+			return true;
+		}
+		/* At one sp either the older call goes on as this one, or it is over. */
+		if (!is_tail_call(ctx))
+			depth = frames_drop_dead(thread, sp + 1);
+	}
 	if (depth >= UP_MAX_DEPTH) {
 		count(&slot->abandoned[UP_ABANDONED_DEPTH]);
 		return false;
 	}
-	struct up_frame *frame = &thread->frames[depth];
+	struct up_frame *frame = frame_at(thread, depth);
+	__builtin_memset(frame, 0, sizeof(*frame));
 	frame->sp = sp;
-	frame->probe = id;
-	frame->generation = probe->generation;
+	frame->site = probe->site;
+	frame_join(frame, id, probe);
 	thread->depth = depth + 1;
 	frame->start_ns = bpf_ktime_get_ns(); /* last: our own work is not the function's */
 	return true;
 }
 
-/* Functions that tail-call each other share one sp: look this far down for the right one. */
-#define MAX_TAIL_CALLS 8
-
-/* Take the frame of probe `id` at `sp` off the stack; its start time, or 0 if there is none. */
-static __always_inline __u64 frame_pop(struct up_thread *thread, __u32 id, __u64 sp)
+/*
+ * The start time of the call that probe `id` waits for at `sp`, or 0 if there is none; it waits
+ * no more. Functions that tail-call each other share one sp, so it need not be the top frame.
+ */
+static __always_inline __u64 frame_return(struct up_thread *thread, __u32 id,
+					  const struct up_probe *probe, __u64 sp)
 {
 	__u32 depth = frames_drop_dead(thread, sp);
-	__u64 start_ns = 0;
 
-	for (__u32 below = 1; below <= MAX_TAIL_CALLS; below++) {
+	for (__u32 below = 1; below <= UP_MAX_DEPTH; below++) {
 		__u32 at = depth - below;
-		if (at >= UP_MAX_DEPTH || thread->frames[at].sp != sp)
+		struct up_frame *frame = frame_at(thread, at);
+		if (at >= UP_MAX_DEPTH || frame->sp != sp)
 			break;
-		if (thread->frames[at].probe != id)
+		struct up_waiting *waiting = &frame->waiting[probe->member % UP_SITE_PROBES];
+		if (frame->site != probe->site || waiting->probe != id ||
+		    waiting->generation != probe->generation)
 			continue;
-		start_ns = thread->frames[at].start_ns;
-		thread->frames[at].probe = FRAME_CLOSED;
-		if (below == 1) /* nearly always: the frame is the top one */
+		waiting->generation = 0;
+		frame->returning = 1;
+		if (below == 1 && frame_is_empty(frame)) /* nearly always */
 			thread->depth = at;
-		break;
+		return frame->start_ns;
 	}
-	return start_ns;
+	return 0;
 }
 
 /*
@@ -211,7 +251,7 @@ static __always_inline bool frames_drain(enum up_abandoned reason)
 	for (__u32 i = 0; i < UP_MAX_DEPTH; i++) {
 		if (i >= thread->depth)
 			break;
-		frame_abandon(&thread->frames[i], reason);
+		frame_abandon(frame_at(thread, i), reason);
 	}
 	thread->depth = 0;
 	bool opened = thread->opened_calls;

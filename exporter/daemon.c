@@ -36,7 +36,6 @@ static void on_signal(void *context, int number)
 		return;
 	}
 	log_info("stopping", LOG_STR("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
-	loop_restore_interrupt(); /* who asks twice is in a hurry */
 	loop_stop(daemon->loop);
 }
 
@@ -65,6 +64,7 @@ static int start_attacher(struct daemon *daemon)
 		.tier = daemon->options->tier,
 		.perf_force = daemon->options->perf_force,
 		.limits = daemon->spec->limits,
+		.stop = loop_stop_flag(),
 	};
 	uint64_t at_most;
 	struct err err;

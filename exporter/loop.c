@@ -1,12 +1,12 @@
-/* epoll, timerfd and signalfd. */
+/* epoll, a timerfd, and a pipe from the signal handler. */
 #include "loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -97,33 +97,44 @@ int loop_every(struct loop *loop, uint64_t period_ms, loop_callback callback, vo
 	return add_owned(loop, (struct source){fd, SOURCE_TIMER, callback, context});
 }
 
-int loop_signals(struct loop *loop, loop_callback callback, void *context)
-{
-	sigset_t set;
+static atomic_bool stop_flag;
+static int signal_pipe[2] = {-1, -1}; /* the handler writes the signal's number */
 
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return add_owned(loop, (struct source){fd, SOURCE_SIGNAL, callback, context});
+static void handle_signal(int number)
+{
+	int saved = errno;
+	unsigned char byte = (unsigned char)number;
+
+	if (number != SIGHUP) {
+		stop_flag = true;
+		signal(SIGINT, SIG_DFL);
+	}
+	if (write(signal_pipe[1], &byte, 1) < 0)
+		errno = saved; /* the pipe is full of signals that tell the same */
+	errno = saved;
 }
 
-void loop_restore_interrupt(void)
+int loop_signals(struct loop *loop, loop_callback callback, void *context)
 {
-	sigset_t set;
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
 
-	signal(SIGINT, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		sigaction(numbers[i], &action, NULL);
+	return add_owned(loop, (struct source){signal_pipe[0], SOURCE_SIGNAL, callback, context});
+}
+
+const atomic_bool *loop_stop_flag(void)
+{
+	return &stop_flag;
 }
 
 static void dispatch(const struct source *source)
 {
-	struct signalfd_siginfo info;
+	unsigned char number;
 	uint64_t ticks;
 
 	switch (source->kind) {
@@ -135,8 +146,8 @@ static void dispatch(const struct source *source)
 			source->callback(source->context, (int)ticks);
 		break;
 	case SOURCE_SIGNAL:
-		if (read(source->fd, &info, sizeof(info)) == sizeof(info))
-			source->callback(source->context, (int)info.ssi_signo);
+		if (read(source->fd, &number, 1) == 1)
+			source->callback(source->context, number);
 		break;
 	}
 }

@@ -5,6 +5,7 @@
 #ifndef EXPORTER_LOOP_H
 #define EXPORTER_LOOP_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct loop;
@@ -23,13 +24,14 @@ void loop_unwatch(struct loop *loop, int fd);
 int loop_every(struct loop *loop, uint64_t period_ms, loop_callback callback, void *context);
 
 /*
- * Receive SIGINT, SIGTERM and SIGHUP; the callback's value is the signal. They are blocked from
- * here on, in this thread and those started after. SIGPIPE is ignored.
+ * Receive SIGINT, SIGTERM and SIGHUP; the callback's value is the signal. The first of SIGINT and
+ * SIGTERM makes loop_stop_flag true at once, whatever the main thread is doing; from then on
+ * SIGINT ends the process, for who asks twice is in a hurry. SIGPIPE is ignored.
  */
 int loop_signals(struct loop *loop, loop_callback callback, void *context);
 
-/* From here on SIGINT has its default effect: it ends the process at once. */
-void loop_restore_interrupt(void);
+/* Whether the process has been asked to end; for what takes long. */
+const atomic_bool *loop_stop_flag(void);
 
 /* Until loop_stop. 0 or -errno. */
 int loop_run(struct loop *loop);

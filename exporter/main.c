@@ -1,4 +1,5 @@
 /* Commands: parse the command line, load the config where one is needed, hand over. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -66,6 +67,7 @@ int main(int argc, char **argv)
 
 	if (options_parse(&options, argc, argv))
 		return EXIT_USAGE;
+	signal(SIGPIPE, SIG_IGN); /* a reader that left is an error of writing, not our end */
 	log_setup(options.log_level, options.log_format);
 	if (options.help) {
 		options_help(&options, stdout);

@@ -32,8 +32,14 @@ static int set_listen(struct options *options, const char *value)
 
 static int set_telemetry_path(struct options *options, const char *value)
 {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.-";
+
+	/* Beside the landing page and what is under /-/, and fit to be shown in HTML. */
 	options->telemetry_path = value;
-	return value[0] == '/' && value[1] ? 0 : -EINVAL;
+	return value[0] == '/' && value[1] && strncmp(value, "/-/", 3) &&
+			       !value[strspn(value, plain)]
+		       ? 0
+		       : -EINVAL;
 }
 
 static int set_log_level(struct options *options, const char *value)
@@ -100,7 +106,7 @@ static const struct flag flags[] = {
 	 "where to serve, for example :10435, 127.0.0.1:0 or [::1]:9000; repeatable (default "
 	 ":10435)"},
 	{"web.telemetry-path", "PATH", ON(COMMAND_SERVE), set_telemetry_path,
-	 "where the metrics are (default /metrics)"},
+	 "where the metrics are (default /metrics); not / and not under /-/"},
 	{"log.level", "LEVEL", ON_ALL, set_log_level, "debug, info, warn or error (default info)"},
 	{"log.format", "FORMAT", ON_ALL, set_log_format, "logfmt or json (default logfmt)"},
 	{"kernel.tier", "TIER", ON(COMMAND_SERVE), set_tier,

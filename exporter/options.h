@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "kernel/attach.h"
+#include "kernel/tier.h"
 
 enum command { COMMAND_SERVE, COMMAND_CHECK, COMMAND_LIST, COMMAND_DOCTOR, COMMAND_COUNT };
 

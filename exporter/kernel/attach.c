@@ -2,8 +2,8 @@
  * The life of all probes: the tier is chosen once, then plans are attached group by group.
  *
  * Probes are linked while their records are disabled and enabled after: a link that is only
- * tried (see linkset_find_refused) counts nothing, and a call is counted either from entry to
- * exit or not at all.
+ * tried (see linking.c) counts nothing, and a call is counted either from entry to exit or not at
+ * all.
  */
 #include "kernel/attach.h"
 
@@ -12,59 +12,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
-#include "base/strbuf.h"
 #include "base/vec.h"
 #include "kernel/floor.h"
 #include "kernel/group.h"
-#include "kernel/linkset.h"
+#include "kernel/linking.h"
 #include "kernel/load.h"
 #include "kernel/privs.h"
+#include "kernel/refuse.h"
+#include "kernel/sites.h"
 #include "kernel/sweep.h"
 
 /* The links of one group, as long as they are open. */
 struct open_group {
 	pid_t pid; /* of the process filter; 0: none */
-	struct linkset entries, exits;
-	int *probes; /* n_probes ids that these links are for, exits included */
-	size_t n_probes;
+	struct linked linked;
+	int *probes; /* n_probes ids that these links are for: exits, then n_functions entries */
+	size_t n_probes, n_functions;
 };
 
 struct attach {
 	struct attach_options options;
 	struct loaded loaded;
 	VEC(struct open_group) groups;
-	size_t perf_functions;
+	struct sites sites;
+	size_t perf_room; /* functions that the perf tier may still take */
 	atomic_bool has_exits; /* some probe sits on an exit */
 };
-
-static const char *const tier_names[] = {"auto", "session", "multi", "perf"};
-
-const char *tier_name(enum tier tier)
-{
-	return tier_names[tier];
-}
-
-int tier_parse(const char *name, enum tier *tier)
-{
-	for (size_t i = 0; i < sizeof(tier_names) / sizeof(*tier_names); i++) {
-		if (!strcmp(name, tier_names[i])) {
-			*tier = (enum tier)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
 
 int attach_open(const struct attach_options *options, struct attach **out, struct err *err)
 {
 	struct attach *attach = alloc_zero(1, sizeof(*attach));
 
 	attach->options = *options;
+	attach->perf_room = options->perf_force ? SIZE_MAX / 2 : ATTACH_PERF_LIMIT;
 	privs_raise_nofile();
 	int result = load_open(options, &attach->loaded, err);
 	if (result) {
@@ -103,56 +86,6 @@ uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most)
 /* ---- attaching a plan ---------------------------------------------------------------------------
  */
 
-__attribute__((format(printf, 3, 4))) static void refuse(struct attach_result *result,
-							 enum reason reason, const char *fmt, ...)
-{
-	va_list args;
-
-	result->attached = false;
-	result->reason = reason;
-	va_start(args, fmt);
-	vsnprintf(result->detail, sizeof(result->detail), fmt, args);
-	va_end(args);
-}
-
-static enum reason reason_of(int error)
-{
-	switch (-error) {
-	case EPERM:
-	case EACCES:
-	case ENOSYS:
-		return REASON_PERMISSION;
-	case ESRCH:
-		return REASON_PROCESS_NOT_FOUND;
-	case ENOENT:
-		return REASON_BINARY_NOT_FOUND;
-	case ENOMEM:
-	case EMFILE:
-	case ENFILE:
-	case EAGAIN:
-	case EINTR:
-		return REASON_OUT_OF_RESOURCES;
-	default:
-		return REASON_KERNEL_REFUSED;
-	}
-}
-
-static void refuse_for(const struct attach *attach, int error, struct attach_result *result)
-{
-	struct strbuf why = {0};
-	enum reason reason = reason_of(error);
-
-	if (reason == REASON_KERNEL_REFUSED)
-		strbuf_printf(&why, "the kernel cannot probe the instruction there (error %d)",
-			      -error);
-	else if (reason == REASON_PROCESS_NOT_FOUND)
-		strbuf_puts(&why, "the process has ended");
-	else
-		privs_explain(attach_tier(attach), error, &why);
-	refuse(result, reason, "%s", strbuf_text(&why));
-	strbuf_fini(&why);
-}
-
 /* Give a probe its series; false, with the reason in `result`, when there is none left. */
 static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 			  struct attach_result *result)
@@ -170,126 +103,10 @@ static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 	return true;
 }
 
-/* The perf tier detaches slowly; past the limit, more of it would hold up every stop. */
-static bool perf_has_room(struct attach *attach, struct attach_result *result)
+static void enable_list(struct attach *attach, const struct group *group,
+			const struct site_list *list, struct open_group *open)
 {
-	if (attach_tier(attach) != TIER_PERF || attach->options.perf_force)
-		return true;
-	if (attach->perf_functions < ATTACH_PERF_LIMIT) {
-		attach->perf_functions++;
-		return true;
-	}
-	refuse(result, REASON_LIMIT,
-	       "the perf tier takes %d functions: each takes about a quarter of a second to "
-	       "detach, "
-	       "also when the exporter is killed; --kernel.perf-force lifts the limit",
-	       ATTACH_PERF_LIMIT);
-	return false;
-}
-
-/*
- * The kernel looks at an instruction when a process that maps the file has to get the
- * breakpoint; without one, a probe that can never fire would attach. So map it ourselves for as
- * long as the link is made. NULL when that is not possible (a noexec mount): the probe is
- * attached all the same.
- */
-static void *map_for_inspection(const struct plan_file *file, size_t *size)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t from = file->exec_offset / page * page;
-
-	*size = file->exec_offset + file->exec_size - from;
-	void *text = mmap(NULL, *size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file->fd, (off_t)from);
-	return text == MAP_FAILED ? NULL : text;
-}
-
-/* What linking a group needs at hand. */
-struct linking {
-	struct attach *attach;
-	struct group *group;
-	struct attach_result *results;
-	char path[64];
-};
-
-static bool is_pending(const void *context, size_t owner)
-{
-	const struct attach_result *results = context;
-
-	return results[owner].reason == REASON_NONE;
-}
-
-/* Refuse the owners of refused sites, and forget all sites of those. */
-static void drop_refused(const struct linking *linking, const struct site_list *list,
-			 const int *errors)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (errors[i])
-			refuse_for(linking->attach, errors[i], &linking->results[list->owners[i]]);
-	site_list_filter(&linking->group->entries, is_pending, linking->results);
-	site_list_filter(&linking->group->exits, is_pending, linking->results);
-}
-
-/*
- * Link one list. 0; -EAGAIN when sites were refused, and dropped, so that the group has to be
- * linked anew; or the error that holds for all.
- */
-static int link_list(const struct linking *linking, const struct site_list *list,
-		     enum link_kind kind, struct linkset *links)
-{
-	const struct object *object = &linking->attach->loaded.object;
-	struct link_sites sites = {
-		.path = linking->path,
-		.offsets = list->offsets,
-		.cookies = list->cookies,
-		.n = list->n,
-		.pid = linking->attach->loaded.feature.pid_filter ? linking->group->pid : 0,
-	};
-
-	*links = (struct linkset){0};
-	if (!list->n)
-		return 0;
-	int result = linkset_open(links, object, &sites, kind);
-	if (!linkset_error_is_of_site(result))
-		return result;
-	_cleanup_free_ int *errors = alloc_zero(list->n, sizeof(*errors));
-	unsigned tries = linkset_find_refused(object, &sites, kind, errors);
-	log_debug("the kernel refuses some sites", LOG_STR("file", linking->group->file->path),
-		  LOG_INT("tries", tries));
-	drop_refused(linking, list, errors);
-	return -EAGAIN;
-}
-
-/* Exits first: a call that is counted at its entry must find its exits probed. */
-static int link_once(const struct linking *linking, struct open_group *open)
-{
-	const struct group *group = linking->group;
-	enum link_kind kind = group->strategy == STRATEGY_URETPROBE ? LINK_CALL : LINK_ENTRY;
-	int result = link_list(linking, &group->exits, LINK_EXIT, &open->exits);
-
-	if (result)
-		return result;
-	result = link_list(linking, &group->entries, kind, &open->entries);
-	if (result)
-		linkset_close(&open->exits);
-	return result;
-}
-
-/* Each round either links all that is left or finds more that is refused. */
-static int link_group(const struct linking *linking, struct open_group *open)
-{
-	int result = -EAGAIN;
-
-	for (int round = 0; round < 4 && result == -EAGAIN; round++)
-		result = link_once(linking, open);
-	return result;
-}
-
-static void enable_list(const struct linking *linking, const struct site_list *list,
-			struct open_group *open)
-{
-	struct attach *attach = linking->attach;
-	pid_t pid = linking->group->pid;
-	uint32_t tgid = attach->loaded.feature.pid_filter ? 0 : (uint32_t)pid;
+	uint32_t tgid = attach->loaded.feature.pid_filter ? 0 : (uint32_t)group->pid;
 
 	for (size_t i = 0; i < list->n; i++) {
 		open->probes[open->n_probes++] = (int)list->cookies[i];
@@ -297,18 +114,21 @@ static void enable_list(const struct linking *linking, const struct site_list *l
 	}
 }
 
-static void enable_group(const struct linking *linking, struct open_group *open)
+static void enable_group(struct attach *attach, const struct group *group,
+			 const struct linked *linked, struct attach_result *results)
 {
-	const struct group *group = linking->group;
+	struct open_group *open = vec_push(&attach->groups);
 
 	if (group->exits.n)
-		linking->attach->has_exits = true;
+		attach->has_exits = true;
 	open->pid = group->pid;
+	open->linked = *linked;
+	open->n_functions = group->entries.n;
 	open->probes = alloc_zero(group->entries.n + group->exits.n, sizeof(*open->probes));
-	enable_list(linking, &group->exits, open); /* before the calls that need them are counted */
-	enable_list(linking, &group->entries, open);
+	enable_list(attach, group, &group->exits, open); /* before the calls that need them */
+	enable_list(attach, group, &group->entries, open);
 	for (size_t i = 0; i < group->entries.n; i++) {
-		struct attach_result *result = &linking->results[group->entries.owners[i]];
+		struct attach_result *result = &results[group->entries.owners[i]];
 		result->attached = true;
 		result->reason = REASON_NONE;
 		result->detail[0] = '\0';
@@ -324,56 +144,56 @@ static bool in_initial_pid_namespace(void)
 	       !strcmp(link, "pid:[4026531836]"); /* PROC_PID_INIT_INO */
 }
 
-static void refuse_group(const struct linking *linking, enum reason reason, const char *detail)
+static void refuse_group(const struct group *group, struct attach_result *results,
+			 enum reason reason, const char *detail)
 {
-	const struct site_list *entries = &linking->group->entries;
-
-	for (size_t i = 0; i < entries->n; i++)
-		refuse(&linking->results[entries->owners[i]], reason, "%s", detail);
+	for (size_t i = 0; i < group->entries.n; i++)
+		refuse(&results[group->entries.owners[i]], reason, "%s", detail);
 }
 
-static void link_and_enable(const struct linking *linking)
+/*
+ * Where the kernel's pid filter misses threads, a filtered group needs a link that is open to
+ * every process. That must neither be in vain nor cost processes that have no part in it.
+ */
+static bool may_link_openly(const struct group *group, const struct spec_target *target,
+			    struct attach_result *results)
 {
-	const struct site_list *entries = &linking->group->entries;
-	struct open_group open = {0};
-	size_t text_size;
-	void *text =
-		linking->group->pid ? NULL : map_for_inspection(linking->group->file, &text_size);
-	int result = link_group(linking, &open);
+	const char *against = NULL;
+	enum reason reason = REASON_KERNEL_UNSUPPORTED;
 
-	if (text)
-		munmap(text, text_size);
-	for (size_t i = 0; result && i < entries->n; i++)
-		refuse_for(linking->attach, result, &linking->results[entries->owners[i]]);
-	if (result || !entries->n)
+	if (!in_initial_pid_namespace()) {
+		against = "this kernel's pid filter misses threads (mended in 6.10), and the "
+			  "exporter runs in a pid namespace of its own: run it with the host's";
+	} else if (group->file->mapping_programs > 1 && target->host_cost == HOST_COST_REFUSE) {
+		reason = REASON_HOST_COST;
+		against = "this kernel's pid filter misses threads (mended in 6.10), so that every "
+			  "process which maps the file would pay: --kernel.tier=perf, or "
+			  "host_cost: allow";
+	}
+	if (against)
+		refuse_group(group, results, reason, against);
+	return !against;
+}
+
+static void attach_group(struct attach *attach, struct group *group, const struct plan *plan,
+			 struct attach_result *results)
+{
+	const struct spec_target *target = plan->probes[group->entries.owners[0]].target;
+	struct linking linking = {
+		.loaded = &attach->loaded,
+		.group = group,
+		.results = results,
+		.perf_room = &attach->perf_room,
+		.stop = attach->options.stop,
+	};
+	struct linked linked;
+
+	if (group->pid && !attach->loaded.feature.pid_filter &&
+	    !may_link_openly(group, target, results))
 		return;
-	enable_group(linking, &open);
-	*vec_push(&linking->attach->groups) = open;
-}
-
-static void attach_group(struct attach *attach, struct group *group, struct attach_result *results)
-{
-	struct linking linking = {.attach = attach, .group = group, .results = results};
-
-	snprintf(linking.path, sizeof(linking.path), "/proc/self/fd/%d", group->file->fd);
-	if (group->pid && !attach->loaded.feature.pid_filter && !in_initial_pid_namespace())
-		refuse_group(&linking, REASON_KERNEL_UNSUPPORTED,
-			     "this kernel's pid filter misses threads (mended in 6.10), and the "
-			     "exporter runs in a pid namespace of its own: run it with the host's");
-	else
-		link_and_enable(&linking);
-}
-
-/* FNV-1a over the site's identity. That two sites share a number is rare and does no harm. */
-static uint32_t site_number(const struct plan_file *file, uint64_t offset)
-{
-	uint64_t words[] = {file->dev, file->ino, offset};
-	const unsigned char *bytes = (const unsigned char *)words;
-	uint32_t hash = 2166136261U;
-
-	for (size_t i = 0; i < sizeof(words); i++)
-		hash = (hash ^ bytes[i]) * 16777619U;
-	return hash;
+	linking_open(&linking, &linked);
+	if (group->entries.n)
+		enable_group(attach, group, &linked, results);
 }
 
 /* A kernel whose return probes kill sandboxed targets gets none, unless asked for by name. */
@@ -397,12 +217,22 @@ static bool can_attach(struct attach *attach, const struct plan_probe *probe,
 	result->reason = probe->reason;
 	result->detail[0] = '\0';
 	return probe->reason == REASON_NONE && !probe->shared_with &&
-	       kernel_is_safe_for(attach, probe, result) && perf_has_room(attach, result) && ensure_series(attach, probe, result);
+	       kernel_is_safe_for(attach, probe, result) && ensure_series(attach, probe, result);
 }
 
-static bool is_other(const void *context, size_t owner)
+/* The records of the exits that are probed themselves. */
+static int add_exits(struct attach *attach, struct group *group, const struct plan_probe *probe,
+		     size_t index, int series)
 {
-	return owner != *(const size_t *)context;
+	int first = maps_take_exits(attach->loaded.maps, series, probe->n_sites);
+
+	for (size_t i = 0; first >= 0 && i < probe->n_sites; i++) {
+		const struct plan_site *site = &probe->sites[i];
+		struct maps_site exit = {.sp_adjust = site->sp_adjust, .condition = site->condition};
+		maps_set_exit(attach->loaded.maps, first + (int)i, series, &exit);
+		site_list_add(&group->exits, site->offset, (uint64_t)first + i, index);
+	}
+	return first < 0 ? first : 0;
 }
 
 /* Put the entry, and the exits that are probed themselves, into the probe's group. */
@@ -416,29 +246,34 @@ static void add_to_group(struct attach *attach, struct group_list *groups,
 	};
 	struct group *group = group_of(groups, probe);
 	struct maps_site entry = {
-		.number = site_number(probe->file, probe->entry_offset),
 		.sp_adjust = probe->entry_sp_adjust,
 		.condition = probe->entry_condition,
 	};
 
-	for (size_t i = 0; i < probe->n_sites; i++) {
-		const struct plan_site *site = &probe->sites[i];
-		struct maps_site exit = {
-			.number = site_number(probe->file, site->offset),
-			.sp_adjust = site->sp_adjust,
-			.condition = site->condition,
-		};
-		int id = maps_add_exit(attach->loaded.maps, result->series, &exit);
-		if (id < 0) {
-			refuse(result, REASON_LIMIT,
-			       "no room for more probes on exits; raise limits.series");
-			site_list_filter(&group->exits, is_other, &index);
-			return;
-		}
-		site_list_add(&group->exits, site->offset, (uint64_t)id, index);
+	if (sites_take(&attach->sites, probe->file, probe->entry_offset, &entry.number,
+		       &entry.member)) {
+		refuse(result, REASON_LIMIT,
+		       "%d probes with other settings are on this function already",
+		       UP_SITE_PROBES);
+		return;
+	}
+	if (add_exits(attach, group, probe, index, result->series)) {
+		sites_release(&attach->sites, entry.number, entry.member);
+		refuse(result, REASON_LIMIT,
+		       "no room for more probes on exits; raise limits.series");
+		return;
 	}
 	maps_set_entry(attach->loaded.maps, result->series, flags_of[probe->strategy], &entry);
 	site_list_add(&group->entries, probe->entry_offset, (uint64_t)result->series, index);
+}
+
+/* Give back the place of a probe that is not linked, or not any more. */
+static void release_site(struct attach *attach, int series)
+{
+	struct maps_site site;
+
+	maps_take_site(attach->loaded.maps, series, &site);
+	sites_release(&attach->sites, site.number, site.member);
 }
 
 void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results)
@@ -449,10 +284,13 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 		if (can_attach(attach, &plan->probes[i], &results[i]))
 			add_to_group(attach, &groups, &plan->probes[i], i, &results[i]);
 	for (size_t i = 0; i < groups.n; i++)
-		attach_group(attach, &groups.at[i], results);
+		if (groups.at[i].entries.n)
+			attach_group(attach, &groups.at[i], plan, results);
 	group_list_fini(&groups);
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		const struct plan_probe *probe = &plan->probes[i];
+		if (!results[i].attached && !probe->shared_with && results[i].series >= 0)
+			release_site(attach, results[i].series);
 		if (probe->reason == REASON_NONE && probe->shared_with && !results[i].attached)
 			results[i] = results[probe->shared_with - plan->probes];
 	}
@@ -463,11 +301,14 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 
 static void close_group(struct attach *attach, struct open_group *open)
 {
-	linkset_close_entries(&open->entries);
+	linkset_close_entries(&open->linked.entries);
 	for (size_t i = 0; i < open->n_probes; i++)
 		maps_disable(attach->loaded.maps, open->probes[i]);
-	linkset_close(&open->entries);
-	linkset_close(&open->exits);
+	linkset_close(&open->linked.entries);
+	linkset_close(&open->linked.exits);
+	for (size_t i = open->n_probes - open->n_functions; i < open->n_probes; i++)
+		release_site(attach, open->probes[i]); /* the entries: their ids are their series */
+	attach->perf_room += open->n_functions;
 	free(open->probes);
 }
 
@@ -502,6 +343,7 @@ void attach_close(struct attach *attach)
 	for (size_t i = 0; i < attach->groups.n; i++)
 		close_group(attach, &attach->groups.at[i]);
 	vec_fini(&attach->groups);
+	sites_fini(&attach->sites);
 	load_close(&attach->loaded);
 	free(attach);
 }

@@ -4,31 +4,27 @@
  *
  *     attach_open → attach_plan (again for each retry) → attach_read … → attach_close
  *
- * Not thread-safe: the caller serialises all calls, but attach_read may run in any thread.
+ * Not thread-safe: the caller serialises all calls, but attach_read, attach_sweep and
+ * attach_memory_bytes may run in any thread, attach_sweep in one at a time.
  */
 #ifndef KERNEL_ATTACH_H
 #define KERNEL_ATTACH_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "kernel/tier.h"
 #include "model/floor.h"
 #include "model/plan.h"
 #include "model/reading.h"
 #include "model/spec.h"
 
-/* Which kernel mechanism pairs a call's entry and exit; see ARCHITECTURE.md. */
-enum tier { TIER_AUTO, TIER_SESSION, TIER_MULTI, TIER_PERF };
-
-/* "auto", "session", "multi", "perf". */
-const char *tier_name(enum tier tier);
-/* -EINVAL for an unknown name. */
-int tier_parse(const char *name, enum tier *tier);
-
 struct attach_options {
 	enum tier tier;	 /* TIER_AUTO: the best that works */
 	bool perf_force; /* allow more than ATTACH_PERF_LIMIT functions in the perf tier */
 	struct spec_limits limits;
+	const atomic_bool *stop; /* when it becomes true, nothing more is attached; never NULL */
 };
 
 /* Functions the perf tier takes unless forced: detaching costs about a quarter second each. */
@@ -38,7 +34,7 @@ struct attach;
 
 /*
  * Find the best tier by trying it on our own binary, load its programs, create the maps. Raises
- * RLIMIT_NOFILE and RLIMIT_MEMLOCK as far as allowed. On failure `err` names what is missing
+ * RLIMIT_NOFILE as far as allowed (libbpf raises RLIMIT_MEMLOCK on kernels that ask for it). On failure `err` names what is missing
  * (capability, sysctl, kernel feature) and what to do.
  */
 int attach_open(const struct attach_options *options, struct attach **attach, struct err *err);

@@ -178,7 +178,9 @@ static const struct tier_info tiers[] = {
 
 static bool examine_tier(struct doctor *doctor, const struct tier_info *info)
 {
+	static const atomic_bool never;
 	struct attach_options options = {
+		.stop = &never,
 		.tier = info->tier,
 		.limits = {.series = 1, .in_flight = 1, .shards = 1},
 	};

@@ -120,11 +120,10 @@ static bool try_sandbox(const struct object *object, struct link_sites *sites)
 	struct linkset links = {0};
 
 	sites->pid = sandbox.pid;
-	if (sandbox.pid && linkset_open(&links, object, sites, LINK_CALL))
-		log_debug("the sandboxed child cannot be probed");
+	bool probed = sandbox.pid && !linkset_open(&links, object, sites, LINK_CALL);
 	bool survives = sandbox_survives(&sandbox);
 	linkset_close(&links);
-	return survives;
+	return probed && survives; /* what could not be tried is not taken for safe */
 }
 
 int feature_try(const struct object *object, struct maps *maps, struct feature *feature,

@@ -5,6 +5,8 @@
 #ifndef KERNEL_FEATURE_H
 #define KERNEL_FEATURE_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "kernel/maps.h"
 #include "kernel/object.h"

@@ -77,7 +77,7 @@ static int add_subject(struct measuring *m, size_t i)
 {
 	const struct subject *subject = &subjects[i];
 	bool by_sites = subject->strategy == STRATEGY_RETURN_SITES;
-	struct maps_site site = {.number = (uint32_t)i};
+	struct maps_site site = {.number = (uint32_t)i + 1};
 	struct err err;
 
 	m->exits[i] = -1;
@@ -87,9 +87,10 @@ static int add_subject(struct measuring *m, size_t i)
 	maps_set_entry(m->maps, m->series[i], by_sites ? UP_PROBE_RETURN_SITES : 0, &site);
 	if (!by_sites)
 		return add_site(&m->calls, subject->function, m->series[i]);
-	m->exits[i] = maps_add_exit(m->maps, m->series[i], &site);
+	m->exits[i] = maps_take_exits(m->maps, m->series[i], 1);
 	if (m->exits[i] < 0)
 		return m->exits[i];
+	maps_set_exit(m->maps, m->exits[i], m->series[i], &site);
 	int result = add_site(&m->sites, subject->exit, m->exits[i]);
 	return result ? result : add_site(&m->entries, subject->function, m->series[i]);
 }

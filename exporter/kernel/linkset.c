@@ -50,32 +50,47 @@ static int open_all(struct linkset *set, const struct object *object,
 		    : add_multi(&set->entries, prog_fd, form->entry_attach_type, sites, 0);
 }
 
+static void close_from(struct fd_list *fds, size_t from)
+{
+	for (size_t i = from; i < fds->n; i++)
+		close(fds->at[i]);
+	fds->n = from;
+}
+
+int linkset_add(struct linkset *set, const struct object *object, const struct link_sites *sites,
+		enum link_kind kind)
+{
+	size_t n_entries = set->entries.n, n_returns = set->returns.n;
+	int result = open_all(set, object, sites, kind);
+
+	if (!result)
+		return 0;
+	close_from(&set->entries, n_entries);
+	close_from(&set->returns, n_returns);
+	return result;
+}
+
 int linkset_open(struct linkset *set, const struct object *object, const struct link_sites *sites,
 		 enum link_kind kind)
 {
 	*set = (struct linkset){0};
-	int result = open_all(set, object, sites, kind);
+	int result = linkset_add(set, object, sites, kind);
 	if (result)
 		linkset_close(set);
 	return result;
 }
 
-static void close_list(struct fd_list *fds)
-{
-	for (size_t i = 0; i < fds->n; i++)
-		close(fds->at[i]);
-	vec_fini(fds);
-}
-
 void linkset_close_entries(struct linkset *set)
 {
-	close_list(&set->entries);
+	close_from(&set->entries, 0);
+	vec_fini(&set->entries);
 }
 
 void linkset_close(struct linkset *set)
 {
-	close_list(&set->entries);
-	close_list(&set->returns);
+	linkset_close_entries(set);
+	close_from(&set->returns, 0);
+	vec_fini(&set->returns);
 }
 
 bool linkset_error_is_of_site(int error)

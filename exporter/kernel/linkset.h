@@ -35,6 +35,11 @@ enum link_kind {
  */
 int linkset_open(struct linkset *set, const struct object *object, const struct link_sites *sites,
 		 enum link_kind kind);
+/* Add the links of more sites; on failure the set is as it was before. */
+int linkset_add(struct linkset *set, const struct object *object, const struct link_sites *sites,
+		enum link_kind kind);
+
+/* Close all, entries first. linkset_close_entries leaves the returns for a later linkset_close. */
 void linkset_close_entries(struct linkset *set);
 void linkset_close(struct linkset *set);
 

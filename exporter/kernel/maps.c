@@ -7,6 +7,7 @@
 #include "kernel/maps.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 struct map_series {
 	uint32_t slot;
 	uint32_t table;
+	uint32_t first_exit, n_exits; /* ids of probes on exits that it has */
 };
 
 struct bounds_table {
@@ -37,8 +39,9 @@ struct maps {
 	struct map_series *series; /* room for max_series, so that readers' pointers stay */
 	uint32_t n_series, n_slots, n_exits;
 	struct chunk *chunks; /* room for object->sizes.chunks */
-	uint32_t n_chunks;
-	struct bounds_table tables[UP_BOUNDS_TABLES];
+	_Atomic uint32_t n_chunks;
+	uint64_t fixed_bytes; /* of the maps that do not grow */
+	struct bounds_table tables[UP_BOUNDS_TABLES + 1]; /* one is our own probes' */
 	uint32_t n_tables;
 };
 
@@ -68,6 +71,7 @@ int maps_open(const struct object *object, uint32_t max_series, struct maps **ou
 	maps->max_series = max_series;
 	maps->probes = probes;
 	maps->probes_bytes = bytes;
+	maps->fixed_bytes = object_fixed_bytes(object);
 	maps->series = alloc_zero(max_series, sizeof(*maps->series));
 	maps->chunks = alloc_zero(object->sizes.chunks, sizeof(*maps->chunks));
 	*out = maps;
@@ -127,16 +131,11 @@ static int64_t take_slots(struct maps *maps, uint32_t count, struct err *err)
 	return first;
 }
 
-static int same_buckets(const struct buckets *a, const struct buckets *b)
-{
-	return a->n == b->n && !memcmp(a->bound_ns, b->bound_ns, a->n * sizeof(*a->bound_ns));
-}
-
 static int add_table(struct maps *maps, struct buckets buckets, struct err *err)
 {
 	_cleanup_free_ struct up_bounds *bounds = alloc_zero(1, sizeof(*bounds));
 
-	if (maps->n_tables == UP_BOUNDS_TABLES)
+	if (maps->n_tables > UP_BOUNDS_TABLES)
 		return err_set(err, -ENOSPC, REASON_LIMIT,
 			       "more than %d different lists of buckets; let functions share them",
 			       UP_BOUNDS_TABLES);
@@ -160,7 +159,7 @@ static int add_table(struct maps *maps, struct buckets buckets, struct err *err)
 static int find_table(struct maps *maps, struct buckets buckets, struct err *err)
 {
 	for (uint32_t i = 0; i < maps->n_tables; i++)
-		if (same_buckets(&maps->tables[i].buckets, &buckets))
+		if (buckets_equal(&maps->tables[i].buckets, &buckets))
 			return (int)i;
 	return add_table(maps, buckets, err);
 }
@@ -177,7 +176,7 @@ int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err)
 	if (slot < 0)
 		return (int)slot;
 	int index = (int)maps->n_series++;
-	maps->series[index] = (struct map_series){(uint32_t)slot, (uint32_t)table};
+	maps->series[index] = (struct map_series){.slot = (uint32_t)slot, .table = (uint32_t)table};
 	struct up_probe *probe = &maps->probes[index];
 	probe->slot = (uint32_t)slot;
 	probe->bounds = (uint32_t)table;
@@ -189,6 +188,7 @@ int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err)
 static void put_site(struct up_probe *probe, const struct maps_site *site)
 {
 	probe->site = site->number;
+	probe->member = site->member;
 	probe->sp_adjust = site->sp_adjust;
 	probe->condition = site->condition;
 }
@@ -201,17 +201,36 @@ void maps_set_entry(struct maps *maps, int series, uint32_t flags, const struct 
 	__atomic_store_n(&probe->flags, flags & ~UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 }
 
-int maps_add_exit(struct maps *maps, int series, const struct maps_site *site)
+void maps_take_site(struct maps *maps, int series, struct maps_site *site)
 {
-	uint32_t id = maps->max_series + maps->n_exits;
+	struct up_probe *probe = &maps->probes[series];
 
-	if (id >= maps->object->sizes.probes)
-		return -ENOSPC;
-	maps->n_exits++;
+	*site = (struct maps_site){.number = probe->site, .member = probe->member};
+	probe->site = 0;
+}
+
+int maps_take_exits(struct maps *maps, int index, size_t n)
+{
+	struct map_series *series = &maps->series[index];
+	uint32_t room = maps->object->sizes.probes - maps->max_series - maps->n_exits;
+
+	if (n > series->n_exits) {
+		if (n > room)
+			return -ENOSPC;
+		series->first_exit = maps->max_series + maps->n_exits;
+		series->n_exits = (uint32_t)n;
+		maps->n_exits += (uint32_t)n;
+	}
+	return (int)series->first_exit;
+}
+
+void maps_set_exit(struct maps *maps, int id, int series, const struct maps_site *site)
+{
 	struct up_probe *probe = &maps->probes[id];
+
 	probe->entry = (uint32_t)series;
 	put_site(probe, site);
-	return (int)id;
+	__atomic_store_n(&probe->flags, 0, __ATOMIC_RELEASE);
 }
 
 void maps_enable(struct maps *maps, int id, uint32_t tgid)
@@ -234,11 +253,22 @@ static struct up_slot *slot_at(const struct maps *maps, uint32_t slot, uint32_t 
 	return &chunk->slots[slot % UP_CHUNK_SLOTS * maps->object->sizes.shards + shard];
 }
 
+static void add(struct maps *maps, int series, size_t word_of_slot)
+{
+	if (series < 0 || (uint32_t)series >= maps->n_series)
+		return;
+	__u64 *slot = (__u64 *)slot_at(maps, maps->series[series].slot, 0);
+	__atomic_fetch_add(&slot[word_of_slot], 1, __ATOMIC_RELAXED);
+}
+
 void maps_abandon(struct maps *maps, int series, enum up_abandoned reason)
 {
-	struct up_slot *slot = slot_at(maps, maps->series[series].slot, 0);
+	add(maps, series, offsetof(struct up_slot, abandoned) / sizeof(__u64) + reason);
+}
 
-	__atomic_fetch_add(&slot->abandoned[reason], 1, __ATOMIC_RELAXED);
+void maps_lose(struct maps *maps, int series, enum up_lost reason)
+{
+	add(maps, series, offsetof(struct up_slot, lost) / sizeof(__u64) + reason);
 }
 
 /* In the order in which they are written within a call, backwards: see struct up_slot. */
@@ -282,12 +312,7 @@ void maps_read(const struct maps *maps, int index, struct reading *reading)
 
 uint64_t maps_memory_bytes(const struct maps *maps, uint64_t *at_most)
 {
-	uint64_t fixed = maps->probes_bytes + UP_BOUNDS_TABLES * sizeof(struct up_bounds);
-	uint64_t chunks = (maps->max_series + UP_CHUNK_SLOTS - 1) / UP_CHUNK_SLOTS;
-
-	if (chunks < maps->n_chunks)
-		chunks = maps->n_chunks;
 	if (at_most)
-		*at_most = fixed + chunks * chunk_bytes(maps);
-	return fixed + maps->n_chunks * chunk_bytes(maps);
+		*at_most = maps->fixed_bytes + maps->object->sizes.chunks * chunk_bytes(maps);
+	return maps->fixed_bytes + maps->n_chunks * chunk_bytes(maps);
 }

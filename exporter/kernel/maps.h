@@ -28,7 +28,8 @@ int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err);
 
 /* Where and when a probe counts. */
 struct maps_site {
-	uint32_t number;   /* the same for all probes on one instruction of one file */
+	uint32_t number;   /* entries: the same for all probes on one instruction of one file */
+	uint32_t member;   /* entries: tells those apart */
 	int32_t sp_adjust; /* as struct up_probe has them */
 	uint32_t condition;
 };
@@ -36,11 +37,21 @@ struct maps_site {
 /* Set up the entry probe of a series: enum up_probe_flags, less UP_PROBE_ENABLED. Disabled. */
 void maps_set_entry(struct maps *maps, int series, uint32_t flags, const struct maps_site *site);
 
-/* A probe on an exit of the function whose entry feeds `series`: its id, or -ENOSPC. Disabled. */
-int maps_add_exit(struct maps *maps, int series, const struct maps_site *site);
+/* Where the entry probe of a series was set up, which is forgotten: its number is 0 next time. */
+void maps_take_site(struct maps *maps, int series, struct maps_site *site);
+
+/*
+ * `n` ids in a row for probes on exits of the function whose entry feeds `series`: the first, or
+ * -ENOSPC. The series keeps them: a later call for as many or fewer gives the same.
+ */
+int maps_take_exits(struct maps *maps, int series, size_t n);
+/* Set up one of them. Disabled. */
+void maps_set_exit(struct maps *maps, int id, int series, const struct maps_site *site);
 
 /* Count a call of `series` as abandoned, from this side. */
 void maps_abandon(struct maps *maps, int series, enum up_abandoned reason);
+/* The same as lost. */
+void maps_lose(struct maps *maps, int series, enum up_lost reason);
 
 /* Write a probe record: count or ignore; `tgid` 0 counts every process. */
 void maps_enable(struct maps *maps, int probe, uint32_t tgid);

@@ -2,8 +2,10 @@
 #include "kernel/object.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/bpf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <bpf/bpf.h>
@@ -39,17 +41,24 @@ const struct object_form object_forms[] = {
 	{.name = NULL},
 };
 
-/* libbpf's own words go to the debug log: what a person needs is said by our own messages. */
+/*
+ * libbpf's own words go to the debug log: what a person needs is said by our own messages. Of a
+ * verifier's log the end tells what was wrong.
+ */
 static int log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char text[2048];
+	enum { TAIL = 3000 };
+	char *text = NULL;
 
 	if (level == LIBBPF_DEBUG || !log_enabled(LOG_LEVEL_DEBUG))
 		return 0;
-	int length = vsnprintf(text, sizeof(text), format, args);
-	while (length > 0 && length < (int)sizeof(text) && text[length - 1] == '\n')
+	int length = vasprintf(&text, format, args);
+	if (length < 0)
+		return 0;
+	while (length > 0 && text[length - 1] == '\n')
 		text[--length] = '\0';
-	log_debug("libbpf", LOG_STR("text", text));
+	log_debug("libbpf", LOG_STR("text", length > TAIL ? text + length - TAIL : text));
+	free(text);
 	return length;
 }
 
@@ -128,7 +137,8 @@ static void find_descriptors(struct object *object)
 	object->map_bounds = map_fd(bpf, "bounds");
 	object->map_chunks = map_fd(bpf, "chunks");
 	object->map_calls = map_fd(bpf, "calls");
-	object->map_ended = map_fd(bpf, "ended");
+	object->map_ended_threads = map_fd(bpf, "ended_threads");
+	object->map_ended_processes = map_fd(bpf, "ended_processes");
 }
 
 static int load(const struct object *object)
@@ -190,4 +200,31 @@ int object_new_chunk(const struct object *object)
 int object_map_set(int fd, uint32_t key, const void *value)
 {
 	return bpf_map_update_elem(fd, &key, value, BPF_ANY) ? -errno : 0;
+}
+
+/* The `memlock` line of a map's fdinfo: the bytes that are charged for it. */
+static uint64_t charged_bytes(int fd)
+{
+	char path[64], line[128];
+	uint64_t bytes = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	FILE *info = fopen(path, "re");
+	if (!info)
+		return 0;
+	while (fgets(line, sizeof(line), info))
+		if (sscanf(line, "memlock: %" SCNu64, &bytes) == 1)
+			break;
+	fclose(info);
+	return bytes;
+}
+
+uint64_t object_fixed_bytes(const struct object *object)
+{
+	struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map (map, object->bpf)
+		bytes += charged_bytes(bpf_map__fd(map));
+	return bytes;
 }

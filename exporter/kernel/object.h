@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "kernel/attach.h"
+#include "kernel/tier.h"
 
 /* How the programs were compiled; a tier may come in several forms, of which a kernel takes one. */
 struct object_form {
@@ -34,7 +34,8 @@ struct object {
 	/* Descriptors owned by `bpf`; -1 where the form has no such program. */
 	int prog_session, prog_entry, prog_leave, prog_site;
 	int prog_thread_exit, prog_thread_exec;
-	int map_probes, map_bounds, map_chunks, map_calls, map_ended;
+	int map_probes, map_bounds, map_chunks, map_calls;
+	int map_ended_threads, map_ended_processes;
 	struct object_sizes sizes;
 };
 
@@ -46,6 +47,8 @@ void object_close(struct object *object);
 
 /* A new, zeroed chunk (mmapable array of UP_CHUNK_SLOTS * shards slots): descriptor or -errno. */
 int object_new_chunk(const struct object *object);
+/* Memory of the maps that are made at load, as the kernel accounts for it. */
+uint64_t object_fixed_bytes(const struct object *object);
 /* Write one element of an array map, or put a chunk into `chunks`. 0 or -errno. */
 int object_map_set(int map_fd, uint32_t key, const void *value);
 

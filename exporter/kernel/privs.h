@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/strbuf.h"
-#include "kernel/attach.h"
+#include "kernel/tier.h"
 
 /* Bits of /usr/include/linux/capability.h that matter here. */
 bool privs_has(int capability);

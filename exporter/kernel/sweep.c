@@ -1,4 +1,4 @@
-/* Walking `ended` and `calls`. */
+/* Walking the words that the programs left, and `calls`. */
 #include "kernel/sweep.h"
 
 #include <errno.h>
@@ -9,72 +9,116 @@
 #include "base/vec.h"
 #include "bpf/contract.h"
 
-struct ended_thread {
-	uint32_t tid;
+struct ended {
+	uint32_t id; /* tid or tgid */
 	struct up_ended word;
 };
 
 struct ended_list { /* grows with vec_push */
-	struct ended_thread *at;
+	struct ended *at;
 	size_t n, room;
 };
-
-/* Take every word out of `ended`; bounded, since threads go on ending meanwhile. */
-static void take_ended(int map_fd, struct ended_list *list)
-{
-	uint32_t tid;
-
-	while (list->n < UP_ENDED_ROOM && !bpf_map_get_next_key(map_fd, NULL, &tid)) {
-		struct up_ended word;
-		if (bpf_map_lookup_elem(map_fd, &tid, &word) || bpf_map_delete_elem(map_fd, &tid))
-			break;
-		struct ended_thread *thread = vec_push(list);
-		thread->tid = tid;
-		thread->word = word;
-	}
-}
-
-static int by_tid(const void *a, const void *b)
-{
-	uint32_t x = ((const struct ended_thread *)a)->tid,
-		 y = ((const struct ended_thread *)b)->tid;
-
-	return x < y ? -1 : x > y;
-}
-
-static const struct ended_thread *find(const struct ended_list *list, uint32_t tid)
-{
-	struct ended_thread key = {.tid = tid};
-
-	return bsearch(&key, list->at, list->n, sizeof(key), by_tid);
-}
 
 struct sweep {
 	const struct object *object;
 	struct maps *maps;
-	struct ended_list ended;
+	struct ended_list threads, processes;
 	unsigned abandoned;
 };
 
-/* Remove one call unless it was entered anew under the same name since it was looked at. */
-static void abandon(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call)
-{
-	const struct ended_thread *thread = find(&sweep->ended, call->tid);
-	struct up_call now;
+enum { BATCH = 2048 }; /* more than a bucket ever holds */
 
-	if (!thread || call->start_ns >= thread->word.when_ns ||
-	    thread->word.reason >= UP_ABANDONED_REASONS)
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = ((const struct ended *)a)->id, y = ((const struct ended *)b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Copy every word of one map, in the order of ids; those that come meanwhile wait for next time. */
+static void read_words(int map_fd, struct ended_list *list)
+{
+	uint32_t ids[256], cursor = 0;
+	struct up_ended words[256];
+	bool first = true;
+	int error = 0;
+
+	while (!error) {
+		uint32_t n = 256;
+		if (bpf_map_lookup_batch(map_fd, first ? NULL : &cursor, &cursor, ids, words, &n,
+					 NULL))
+			error = errno; /* ENOENT: the end, with what came before it in n */
+		if (error && error != ENOENT)
+			break;
+		for (uint32_t i = 0; i < n; i++) {
+			struct ended *ended = vec_push(list);
+			*ended = (struct ended){.id = ids[i], .word = words[i]};
+		}
+		first = false;
+	}
+	if (list->n)
+		qsort(list->at, list->n, sizeof(*list->at), by_id);
+}
+
+/* Words that were acted on are taken out, unless they were written anew meanwhile. */
+static void drop_words(int map_fd, const struct ended_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct ended *ended = &list->at[i];
+		struct up_ended now;
+		if (!bpf_map_lookup_elem(map_fd, &ended->id, &now) &&
+		    now.when_ns == ended->word.when_ns)
+			bpf_map_delete_elem(map_fd, &ended->id);
+	}
+}
+
+/* The word that says that a call entered at `start_ns` is over; NULL while it may go on. */
+static const struct up_ended *find_word(const struct ended_list *list, uint32_t id,
+					uint64_t start_ns)
+{
+	struct ended key = {.id = id};
+	const struct ended *found =
+		list->n ? bsearch(&key, list->at, list->n, sizeof(key), by_id) : NULL;
+
+	if (!found || start_ns >= found->word.when_ns ||
+	    found->word.reason >= UP_ABANDONED_REASONS)
+		return NULL;
+	return &found->word;
+}
+
+/*
+ * Take a call out and count it. When it was entered anew under the same name since it was looked
+ * at, it is the new one that came out: it goes back.
+ */
+static void abandon(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call,
+		    enum up_abandoned reason)
+{
+	int map_fd = sweep->object->map_calls;
+	struct up_call taken;
+
+	if (bpf_map_lookup_and_delete_elem(map_fd, key, &taken))
+		return; /* ended by itself */
+	if (taken.start_ns != call->start_ns) {
+		if (bpf_map_update_elem(map_fd, key, &taken, BPF_NOEXIST))
+			maps_lose(sweep->maps, (int)key->probe, UP_LOST_IN_FLIGHT_FULL);
 		return;
-	if (bpf_map_lookup_elem(sweep->object->map_calls, key, &now) ||
-	    now.start_ns != call->start_ns || bpf_map_delete_elem(sweep->object->map_calls, key))
-		return;
-	maps_abandon(sweep->maps, (int)key->probe, (enum up_abandoned)thread->word.reason);
+	}
+	maps_abandon(sweep->maps, (int)key->probe, reason);
 	sweep->abandoned++;
 }
 
-enum { BATCH = 2048 }; /* more than a bucket ever holds */
+static void judge(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call)
+{
+	const struct up_ended *word = find_word(&sweep->processes, key->tgid, call->start_ns);
 
-static void walk_calls(struct sweep *sweep)
+	if (!word && call->on_own_stack)
+		word = find_word(&sweep->threads, call->tid, call->start_ns);
+	if (word)
+		abandon(sweep, key, call, (enum up_abandoned)word->reason);
+}
+
+/* 0 when the whole map was seen. */
+static int walk_calls(struct sweep *sweep)
 {
 	struct up_call_key *keys = alloc_zero(BATCH, sizeof(*keys));
 	struct up_call *calls = alloc_zero(BATCH, sizeof(*calls));
@@ -86,26 +130,29 @@ static void walk_calls(struct sweep *sweep)
 		uint32_t n = BATCH;
 		if (bpf_map_lookup_batch(sweep->object->map_calls, first ? NULL : &cursor, &cursor,
 					 keys, calls, &n, NULL))
-			error = errno; /* ENOENT: the end, with what came before it in n */
+			error = errno;
 		if (error && error != ENOENT)
 			break;
 		for (uint32_t i = 0; i < n; i++)
-			abandon(sweep, &keys[i], &calls[i]);
+			judge(sweep, &keys[i], &calls[i]);
 		first = false;
 	}
 	free(keys);
 	free(calls);
+	return error == ENOENT ? 0 : -error;
 }
 
 unsigned sweep_calls(const struct object *object, struct maps *maps)
 {
 	struct sweep sweep = {.object = object, .maps = maps};
 
-	take_ended(object->map_ended, &sweep.ended);
-	if (sweep.ended.n) {
-		qsort(sweep.ended.at, sweep.ended.n, sizeof(*sweep.ended.at), by_tid);
-		walk_calls(&sweep);
+	read_words(object->map_ended_threads, &sweep.threads);
+	read_words(object->map_ended_processes, &sweep.processes);
+	if ((sweep.threads.n || sweep.processes.n) && !walk_calls(&sweep)) {
+		drop_words(object->map_ended_threads, &sweep.threads);
+		drop_words(object->map_ended_processes, &sweep.processes);
 	}
-	vec_fini(&sweep.ended);
+	vec_fini(&sweep.threads);
+	vec_fini(&sweep.processes);
 	return sweep.abandoned;
 }

@@ -1,7 +1,7 @@
 /*
- * After ended threads: calls kept in the map `calls` that no exit will ever close, because the
- * thread that entered them ended or replaced its image. The programs leave word in `ended`; here
- * the calls are taken out and counted as abandoned.
+ * After ended threads and processes: calls kept in the map `calls` that no exit will ever close.
+ * The programs leave word of the ends (bpf/calls.bpf.h); here the calls are taken out and counted
+ * as abandoned. A word that was lost for want of room is made good by the end of the process.
  */
 #ifndef KERNEL_SWEEP_H
 #define KERNEL_SWEEP_H
@@ -9,7 +9,7 @@
 #include "kernel/maps.h"
 #include "kernel/object.h"
 
-/* One sweep; cheap (one system call) when no thread has ended. The number of calls abandoned. */
+/* One sweep; cheap (two system calls) when no thread has ended. The number of calls abandoned. */
 unsigned sweep_calls(const struct object *object, struct maps *maps);
 
 #endif

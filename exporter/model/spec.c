@@ -2,6 +2,7 @@
 #include "model/spec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const exit_mode_names[] = {
 	[EXIT_AUTO] = "auto",
@@ -9,6 +10,12 @@ static const char *const exit_mode_names[] = {
 	[EXIT_RETURN_SITES] = "return-sites",
 	[EXIT_NONE] = "none",
 };
+
+bool buckets_equal(const struct buckets *a, const struct buckets *b)
+{
+	return a->n == b->n &&
+	       (!a->n || !memcmp(a->bound_ns, b->bound_ns, a->n * sizeof(*a->bound_ns)));
+}
 
 const char *exit_mode_name(enum exit_mode mode)
 {

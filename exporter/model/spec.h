@@ -5,6 +5,7 @@
 #ifndef MODEL_SPEC_H
 #define MODEL_SPEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,6 +23,9 @@ struct buckets {
 	const uint64_t *bound_ns;
 	size_t n;
 };
+
+/* Whether both have the same bounds. */
+bool buckets_equal(const struct buckets *a, const struct buckets *b);
 
 struct spec_label {
 	const char *name, *value;

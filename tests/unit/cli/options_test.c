@@ -107,6 +107,9 @@ static void refuses(void **state)
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--kernel.tier=best")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--kernel.perf-force=1")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=m")), 0);
+	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/")), 0);
+	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/-/ready")), 0);
+	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/<b>")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("check"), ARG("--config.file=x"), ARG("--usdt")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("list")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("list"), ARG("a"), ARG("b"), ARG("c")), 0);

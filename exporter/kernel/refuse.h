@@ -1,0 +1,13 @@
+/* Saying why a probe is not attached. */
+#ifndef KERNEL_REFUSE_H
+#define KERNEL_REFUSE_H
+
+#include "kernel/attach.h"
+
+void refuse(struct attach_result *result, enum reason reason, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* For an error of the kernel's (-errno), with what is in the way and what to do. */
+void refuse_for_error(struct attach_result *result, enum tier tier, int error);
+
+#endif
