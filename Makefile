@@ -27,7 +27,6 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wfo
 CPPFLAGS += -Iexporter -I. -D_GNU_SOURCE
 CFLAGS   ?= -O2 -g
 BASE_CFLAGS = -std=gnu17 $(WARN) -fno-omit-frame-pointer -fstack-protector-strong
-VERSION_FLAGS = -DVERSION='"$(VERSION)"' -DREVISION='"$(REVISION)"'
 
 .DEFAULT_GOAL := all
 .PHONY: all
@@ -51,6 +50,14 @@ $(BUILD)/bpf/%.bpf.o: bpf/probe.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(CLANG) $(BPF_FLAGS) $(BPF_DEFS_$*) -c $< -o $@
 
+# Written anew only when it changes, so that nothing is built for nothing.
+VERSION_C = printf '\#include "base/version.h"\nconst char version_%s[] = "%s";\nconst char version_%s[] = "%s";\n' \
+            number '$(VERSION)' revision '$(REVISION)'
+.PHONY: always
+$(BUILD)/version.c: always
+	@mkdir -p $(@D)
+	@$(VERSION_C) | cmp -s - $@ || $(VERSION_C) > $@
+
 # ---- the exporter, once a variant ----------------------------------------------------------------
 SRCS      := $(sort $(wildcard exporter/*.c exporter/*/*.c))
 LIB_SRCS  := $(filter-out exporter/main.c,$(SRCS))
@@ -72,11 +79,15 @@ CFLAGS_fuzz       = $(SANITIZE) -fsanitize=fuzzer-no-link
 # $(1) the variant, $(2) its folder
 define variant
 $(1)_LIB := $(BUILD)/$(1)/libexporter.a
-$(1)_OBJS := $(LIB_SRCS:%.c=$(BUILD)/$(1)/%.o) $(if $(HAVE_BPF),$(BUILD)/$(1)/exporter/kernel/objects.o)
+$(1)_OBJS := $(LIB_SRCS:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/version.o $(if $(HAVE_BPF),$(BUILD)/$(1)/exporter/kernel/objects.o)
 
 $(BUILD)/$(1)/%.o: %.c
 	@mkdir -p $$(@D)
-	$$(call say,CC,$$@)$$(CC_$(1)) $$(CPPFLAGS) $$(VERSION_FLAGS) $$(BASE_CFLAGS) $$(CFLAGS_$(1)) $$(PKG_CFLAGS) -MMD -MP -c $$< -o $$@
+	$$(call say,CC,$$@)$$(CC_$(1)) $$(CPPFLAGS) $$(BASE_CFLAGS) $$(CFLAGS_$(1)) $$(PKG_CFLAGS) -MMD -MP -c $$< -o $$@
+
+$(BUILD)/$(1)/version.o: $(BUILD)/version.c
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)$$(CC_$(1)) $$(CPPFLAGS) $$(BASE_CFLAGS) $$(CFLAGS_$(1)) -c $$< -o $$@
 
 $(BUILD)/$(1)/exporter/kernel/objects.o: exporter/kernel/objects.S $(BPF_OBJS)
 	@mkdir -p $$(@D)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "http/server.h"
 #include "loop.h"
 #include "probes.h"
@@ -107,8 +108,8 @@ static int start(struct daemon *daemon)
 		return -1;
 	daemon->probes = probes_new(daemon->spec, daemon->attach, daemon->loop);
 	struct collect_build build = {
-		.version = VERSION,
-		.revision = REVISION,
+		.version = version_number,
+		.revision = version_revision,
 		.tier = tier_name(attach_tier(daemon->attach)),
 		.floors = daemon->floors,
 		.n_floors = daemon->n_floors,
@@ -134,8 +135,8 @@ int daemon_serve(const struct options *options, const struct spec *spec)
 	struct daemon daemon = {.options = options, .spec = spec};
 	int result;
 
-	log_info("starting uprobe_exporter", LOG_STR("version", VERSION),
-		 LOG_STR("revision", REVISION), LOG_STR("config", spec->file));
+	log_info("starting uprobe_exporter", LOG_STR("version", version_number),
+		 LOG_STR("revision", version_revision), LOG_STR("config", spec->file));
 	result = start(&daemon);
 	if (!result)
 		result = loop_run(daemon.loop);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "cmd_check.h"
 #include "cmd_doctor.h"
 #include "cmd_list.h"
@@ -74,7 +75,7 @@ int main(int argc, char **argv)
 		return finish(EXIT_OK);
 	}
 	if (options.version) {
-		printf("uprobe_exporter, version %s (revision %s)\n", VERSION, REVISION);
+		printf("uprobe_exporter, version %s (revision %s)\n", version_number, version_revision);
 		return finish(EXIT_OK);
 	}
 	return finish(run(&options));
