@@ -63,7 +63,7 @@ static void what_is_listed_resolves(void **state)
 			one_resolve(&one, path, name, EXIT_NONE, 0, HOST_COST_ALLOW);
 			if (one.probe->reason != REASON_SYMBOL_AMBIGUOUS &&
 			    (one.probe->reason ||
-			     one.probe->entry_offset != seen.function[j].offset))
+			     one.probe->symbol_offset != seen.function[j].offset))
 				fail_msg("%s of %s: %s", name, path, one.probe->detail);
 			one_free(&one);
 		}
