@@ -70,6 +70,9 @@ static int write_big(void **state)
 		return 1;
 	fwrite(&ehdr, sizeof(ehdr), 1, file);
 	fwrite(&phdr, sizeof(phdr), 1, file);
+	fseek(file, CODE, SEEK_SET);
+	for (uint32_t i = 0; i < 0x1000; i++)
+		fputc(0xc3, file); /* x86-64: ret */
 	fseek(file, SYMBOLS + sizeof(Elf64_Sym), SEEK_SET);
 	for (uint32_t i = 0; i < MANY; i++) {
 		/* Names in an order of their own, so that reading jumps about. */
