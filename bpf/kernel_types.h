@@ -36,7 +36,13 @@ struct thread_struct {
 	unsigned long fsbase; /* x86-64 */
 };
 
+/* kernel/events/uprobes.c: pending returns of a thread. */
+struct uprobe_task {
+	unsigned int depth;
+};
+
 struct task_struct {
+	struct uprobe_task *utask;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct thread_struct thread;

@@ -75,7 +75,7 @@ static __always_inline struct up_frame *frame_at(struct up_thread *thread, __u32
 }
 
 /* Account for a probe that waits for a return that will not be seen. */
-static __always_inline void abandon(const struct up_waiting *waiting, enum up_abandoned reason)
+static __always_inline void abandon(const struct up_waiting *waiting, __u32 reason)
 {
 	struct up_probe *probe = probe_get(waiting->probe);
 
@@ -84,14 +84,23 @@ static __always_inline void abandon(const struct up_waiting *waiting, enum up_ab
 	if (!(probe->flags & UP_PROBE_ENABLED))
 		reason = UP_ABANDONED_DETACHED;
 	struct up_slot *slot = slot_get(probe->slot);
-	if (slot && reason < UP_ABANDONED_REASONS)
-		count(&slot->abandoned[reason]);
+	barrier_var(reason);
+	if (slot)
+		count(&slot->abandoned[reason & (UP_ABANDONED_ROOM - 1)]);
 }
 
-static __always_inline void frame_abandon(const struct up_frame *frame, enum up_abandoned reason)
+/*
+ * What happens to dead frames is rare and long, so it is not part of the programs but in global
+ * functions, which the verifier looks at once, each by itself. They return an int because such
+ * functions must return something.
+ */
+__noinline int frame_abandon(const struct up_frame *frame, __u32 reason)
 {
+	if (!frame)
+		return 0;
 	for (int i = 0; i < UP_SITE_PROBES; i++)
 		abandon(&frame->waiting[i], reason);
+	return 0;
 }
 
 static __always_inline bool frame_is_empty(const struct up_frame *frame)
@@ -107,8 +116,10 @@ static __always_inline bool frame_is_empty(const struct up_frame *frame)
  * Drop the frames that an event at `sp` shows to be dead, those saved below it, and those that
  * nobody waits for any more. Returns the depth that is left.
  */
-static __always_inline __u32 frames_drop_dead(struct up_thread *thread, __u64 sp)
+__noinline int frames_drop(struct up_thread *thread, __u64 sp)
 {
+	if (!thread)
+		return 0;
 	__u32 depth = thread->depth;
 
 	for (int i = 0; i < UP_MAX_DEPTH; i++) {
@@ -122,7 +133,18 @@ static __always_inline __u32 frames_drop_dead(struct up_thread *thread, __u64 sp
 		depth = top;
 	}
 	thread->depth = depth;
-	return depth;
+	return (int)depth;
+}
+
+/* The same, without the call in the usual case that nothing is dead. */
+static __always_inline __u32 frames_drop_dead(struct up_thread *thread, __u64 sp)
+{
+	__u32 depth = thread->depth;
+	struct up_frame *top = frame_at(thread, depth - 1);
+
+	if (!depth || (top->sp >= sp && !frame_is_empty(top)))
+		return depth;
+	return (__u32)frames_drop(thread, sp);
 }
 
 /* The address the probed function will return to, at its entry. */
@@ -149,6 +171,19 @@ static __always_inline bool is_tail_call(struct pt_regs *ctx)
 	__u64 trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 
 	return trampoline && return_address(ctx) == trampoline;
+}
+
+/*
+ * Whether the kernel will see this call's return. It keeps a bounded number of pending ones a
+ * thread, and those that longjmp left behind count until an older return is seen.
+ */
+static __always_inline bool kernel_has_room(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	if (!bpf_core_field_exists(struct uprobe_task, depth))
+		return true;
+	return BPF_CORE_READ(task, utask, depth) < UP_MAX_DEPTH;
 }
 
 /*
@@ -196,7 +231,7 @@ static __always_inline bool frame_push(struct pt_regs *ctx, __u32 id, const stru
 		if (!is_tail_call(ctx))
 			depth = frames_drop_dead(thread, sp + 1);
 	}
-	if (depth >= UP_MAX_DEPTH) {
+	if (depth >= UP_MAX_DEPTH || !kernel_has_room()) {
 		count(&slot->abandoned[UP_ABANDONED_DEPTH]);
 		return false;
 	}

@@ -92,9 +92,10 @@ static int start_server(struct daemon *daemon)
 	};
 	struct err err;
 
-	if (http_start(&options, &daemon->server, &err)) {
+	int result = http_start(&options, &daemon->server, &err);
+	if (result) {
 		log_error("cannot serve", LOG_STR("error", err.msg));
-		return -1;
+		return result;
 	}
 	for (size_t i = 0; http_address(daemon->server, i); i++)
 		log_info("listening", LOG_STR("address", http_address(daemon->server, i)),
@@ -115,8 +116,9 @@ static int start(struct daemon *daemon)
 		.n_floors = daemon->n_floors,
 	};
 	scrape_init(&daemon->scrape, daemon->probes, daemon->options, &build);
-	if (start_server(daemon))
-		return -1;
+	int result = start_server(daemon);
+	if (result)
+		return result;
 	probes_attach(daemon->probes);
 	log_info("ready");
 	return 0;
@@ -143,5 +145,6 @@ int daemon_serve(const struct options *options, const struct spec *spec)
 	stop(&daemon);
 	if (!result)
 		log_info("stopped");
-	return result ? EXIT_CANNOT : EXIT_OK;
+	/* An address that cannot be one is a mistake on the command line. */
+	return result == -EINVAL ? EXIT_USAGE : result ? EXIT_CANNOT : EXIT_OK;
 }

@@ -105,10 +105,15 @@ static void handle_signal(int number)
 	int saved = errno;
 	unsigned char byte = (unsigned char)number;
 
-	if (number != SIGHUP) {
+	/*
+	 * Not by the signal's default effect: a fatal signal that is pending while the kernel takes
+	 * a probe out makes it leave the breakpoint behind. Here the call that was interrupted has
+	 * returned, and the rest is closed as the process exits.
+	 */
+	if (number == SIGINT && stop_flag)
+		_exit(128 + SIGINT);
+	if (number != SIGHUP)
 		stop_flag = true;
-		signal(SIGINT, SIG_DFL);
-	}
 	if (write(signal_pipe[1], &byte, 1) < 0)
 		errno = saved; /* the pipe is full of signals that tell the same */
 	errno = saved;

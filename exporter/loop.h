@@ -26,7 +26,7 @@ int loop_every(struct loop *loop, uint64_t period_ms, loop_callback callback, vo
 /*
  * Receive SIGINT, SIGTERM and SIGHUP; the callback's value is the signal. The first of SIGINT and
  * SIGTERM makes loop_stop_flag true at once, whatever the main thread is doing; from then on
- * SIGINT ends the process, for who asks twice is in a hurry. SIGPIPE is ignored.
+ * SIGINT ends the process (status 130), for who asks twice is in a hurry. SIGPIPE is ignored.
  */
 int loop_signals(struct loop *loop, loop_callback callback, void *context);
 

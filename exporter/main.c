@@ -69,6 +69,7 @@ int main(int argc, char **argv)
 	if (options_parse(&options, argc, argv))
 		return EXIT_USAGE;
 	signal(SIGPIPE, SIG_IGN); /* a reader that left is an error of writing, not our end */
+	signal(SIGXFSZ, SIG_IGN); /* the same for a log file at its limit */
 	log_setup(options.log_level, options.log_format);
 	if (options.help) {
 		options_help(&options, stdout);

@@ -2,6 +2,8 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -150,6 +152,27 @@ static void write_all(const char *bytes, size_t length)
 	}
 }
 
+/* Lines that were not written since the reader of the log does not read. */
+static atomic_uint dropped_lines;
+
+/* Whether a line can be written without waiting: a log must not hold up what it tells of. */
+static int reader_keeps_up(void)
+{
+	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&out, 1, 0) != 0;
+}
+
+static void tell_dropped(struct strbuf *line, const char *ts)
+{
+	unsigned n = atomic_exchange(&dropped_lines, 0);
+	const struct log_field fields[] = {LOG_INT("lines", n), {.type = LOG_TYPE_END}};
+
+	if (n)
+		log_render(line, line_format, ts, LOG_LEVEL_WARN,
+			   "the log's reader did not keep up: lines dropped", fields);
+}
+
 void log_emit(enum log_level level, const char *msg, const struct log_field *fields)
 {
 	int saved = errno;
@@ -158,8 +181,13 @@ void log_emit(enum log_level level, const char *msg, const struct log_field *fie
 
 	if (!log_enabled(level))
 		return;
+	if (!reader_keeps_up()) {
+		atomic_fetch_add(&dropped_lines, 1);
+		return;
+	}
 	timestamp(ts, sizeof(ts));
 	strbuf_init(&line);
+	tell_dropped(&line, ts);
 	log_render(&line, line_format, ts, level, msg, fields);
 	write_all(line.text, line.length);
 	strbuf_fini(&line);

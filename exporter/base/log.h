@@ -37,7 +37,10 @@ int log_level_parse(const char *name, enum log_level *level);
 int log_format_parse(const char *name, enum log_format *format);
 int log_enabled(enum log_level level);
 
-/* `fields` ends with LOG_TYPE_END. Thread-safe. errno is kept. */
+/*
+ * `fields` ends with LOG_TYPE_END. Thread-safe. errno is kept. Never waits for the log's reader:
+ * lines that it does not take are dropped, and their number is told when it does.
+ */
 void log_emit(enum log_level level, const char *msg, const struct log_field *fields);
 
 #define log_at(level, msg, ...)                                                                    \

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "kernel/linkset.h"
 #include "kernel/privs.h"
+#include "kernel/refuse.h"
 #include "kernel/sandbox.h"
 #include "kernel/self.h"
 
@@ -90,8 +91,7 @@ static int fail(const struct object *object, int error, struct err *err)
 	struct strbuf why = {0};
 
 	privs_explain(object->form->tier, error, &why);
-	err_set(err, error,
-		error == -EPERM || error == -EACCES ? REASON_PERMISSION : REASON_KERNEL_UNSUPPORTED,
+	err_set(err, error, refuse_load_reason(error),
 		"the kernel does not attach the programs: %s", strbuf_text(&why));
 	strbuf_fini(&why);
 	return error;
@@ -138,7 +138,7 @@ int feature_try(const struct object *object, struct maps *maps, struct feature *
 		return series;
 	int result = self_offset((uintptr_t)call_target, &offset);
 	if (result)
-		return err_set(err, result, REASON_INTERNAL, "/proc/self/maps: %s",
+		return err_set(err, result, REASON_INTERNAL, "/proc/self/maps: %s (is /proc mounted?)",
 			       strerror(-result));
 	maps_enable(maps, series, 0);
 	result = try_self(object, maps, &sites, feature, err);

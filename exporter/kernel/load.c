@@ -10,6 +10,7 @@
 #include "kernel/lacks.h"
 #include "kernel/link.h"
 #include "kernel/privs.h"
+#include "kernel/refuse.h"
 #include "model/floor.h"
 
 /* Series of the self-test and of the floor. */
@@ -88,13 +89,13 @@ static void explain_no_tier(enum tier wanted, int error, const struct strbuf *tr
 {
 	struct strbuf why = {0};
 	enum tier tier = wanted == TIER_AUTO ? TIER_MULTI : wanted;
-	bool denied = error == -EPERM || error == -EACCES;
+	enum reason reason = refuse_load_reason(error);
 
 	if (lacks_explain(wanted, &why))
-		denied = false; /* the verifier says EACCES to what it does not know */
+		reason = REASON_KERNEL_UNSUPPORTED; /* the verifier says EACCES to what is new */
 	else
 		privs_explain(tier, error, &why);
-	err_set(err, error, denied ? REASON_PERMISSION : REASON_KERNEL_UNSUPPORTED,
+	err_set(err, error, reason,
 		"no probe can be attached: %s (%s); see `uprobe_exporter doctor`",
 		strbuf_text(&why), strbuf_text(tried));
 	strbuf_fini(&why);

@@ -19,7 +19,7 @@ void refuse(struct attach_result *result, enum reason reason, const char *fmt, .
 	va_end(args);
 }
 
-static enum reason reason_of(int error)
+enum reason refuse_reason(int error)
 {
 	switch (-error) {
 	case EPERM:
@@ -42,10 +42,19 @@ static enum reason reason_of(int error)
 	}
 }
 
+enum reason refuse_load_reason(int error)
+{
+	enum reason reason = refuse_reason(error);
+
+	return reason == REASON_PERMISSION || reason == REASON_OUT_OF_RESOURCES
+		       ? reason
+		       : REASON_KERNEL_UNSUPPORTED;
+}
+
 void refuse_for_error(struct attach_result *result, enum tier tier, int error)
 {
 	struct strbuf why = {0};
-	enum reason reason = reason_of(error);
+	enum reason reason = refuse_reason(error);
 
 	if (reason == REASON_KERNEL_REFUSED)
 		strbuf_printf(&why, "the kernel cannot probe the instruction there (error %d)",
