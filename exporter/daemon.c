@@ -13,8 +13,8 @@
 #include "probes.h"
 #include "scrape.h"
 
-/* How often what is not attached is looked at again. */
-enum { RETRY_PERIOD_MS = 3000 };
+/* How often the files are looked at, and what is not attached is tried again if that may help. */
+enum { RETRY_PERIOD_MS = 1000 };
 
 struct daemon {
 	const struct options *options;

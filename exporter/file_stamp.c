@@ -19,3 +19,14 @@ bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)
 	       a->modified.tv_nsec == b->modified.tv_nsec &&
 	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
+
+bool file_stamp_same_inode(const struct file_stamp *a, const struct file_stamp *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
+bool file_stamp_content_differs(const struct file_stamp *a, const struct file_stamp *b)
+{
+	return a->size != b->size || a->modified.tv_sec != b->modified.tv_sec ||
+	       a->modified.tv_nsec != b->modified.tv_nsec;
+}

@@ -31,6 +31,7 @@ struct target {
 	struct probe *probes; /* n_probes of them, with labels that differ; owned */
 	size_t n_probes;
 	struct file_stamp stamp; /* of its file when that was last resolved */
+	struct file_stamp seen;	 /* and when it was last looked at */
 	int pidfd;		 /* of a filtered target's process while attached; -1 */
 	bool ended; /* that process has ended: a pid names one process, not its successor */
 };
@@ -43,6 +44,7 @@ struct probes {
 	struct target *targets;
 	double started_unix;
 	atomic_bool ready;
+	pthread_mutex_t sweep_lock; /* one sweep at a time; not held with `lock` */
 	pthread_mutex_t lock; /* over plans, probes, statuses and series, against snapshots */
 };
 
@@ -102,6 +104,7 @@ struct probes *probes_new(const struct spec *spec, struct attach *attach, struct
 	probes->loop = loop;
 	probes->started_unix = now_unix();
 	pthread_mutex_init(&probes->lock, NULL);
+	pthread_mutex_init(&probes->sweep_lock, NULL);
 	probes->targets = alloc_zero(spec->n_targets, sizeof(*probes->targets));
 	init_targets(probes); /* the stamps first: a file that changes meanwhile is tried again */
 	struct plan *plan = resolve_plan(spec, NULL);
@@ -123,6 +126,7 @@ void probes_free(struct probes *probes)
 		plan_free(probes->plans.at[i]);
 	vec_fini(&probes->plans);
 	pthread_mutex_destroy(&probes->lock);
+	pthread_mutex_destroy(&probes->sweep_lock);
 	free(probes->targets);
 	free(probes);
 }
@@ -132,8 +136,7 @@ bool probes_ready(struct probes *probes)
 	return atomic_load(&probes->ready);
 }
 
-/* ---- outcomes
- * ------------------------------------------------------------------------------------ */
+/* ---- outcomes ---- */
 
 static void log_attached(const struct probe *probe)
 {
@@ -199,7 +202,8 @@ static void attach_and_note(struct probes *probes, const struct plan *plan,
 		results[i].series = owners[i] ? owners[i]->series : -1;
 	}
 	attach_plan(probes->attach, plan, results);
-	for (size_t i = 0; i < plan->n_probes; i++)
+	/* Asked to end in the middle of it: what was not attached any more is no outcome. */
+	for (size_t i = 0; i < plan->n_probes && !*loop_stop_flag(); i++)
 		if (owners[i])
 			note(probes, owners[i],
 			     owners[i]->status.attached ? owners[i]->plan : &plan->probes[i],
@@ -207,8 +211,7 @@ static void attach_and_note(struct probes *probes, const struct plan *plan,
 	free(results);
 }
 
-/* ---- filtered processes
- * ---------------------------------------------------------------------------- */
+/* ---- filtered processes ---- */
 
 static int open_pidfd(pid_t pid)
 {
@@ -252,8 +255,7 @@ static void watch_process(struct probes *probes, struct target *target)
 		loop_watch(probes->loop, target->pidfd, process_ended, probes);
 }
 
-/* ---- passes
- * ---------------------------------------------------------------------------------------- */
+/* ---- passes ---- */
 
 static void attach_first(struct probes *probes, const struct plan *plan)
 {
@@ -329,8 +331,7 @@ static void drop_unused_plans(struct probes *probes)
 	pthread_mutex_unlock(&probes->lock);
 }
 
-/* ---- a target's new plan
- * ---------------------------------------------------------------------------- */
+/* ---- a target's new plan ---- */
 
 /* A probe on its way from a target's present probes to its next ones. */
 struct present {
@@ -429,24 +430,85 @@ static void retry_target(struct probes *probes, struct target *target)
 	drop_unused_plans(probes);
 }
 
+/* ---- files that change ---- */
+
+static bool is_attached(const struct target *target)
+{
+	for (size_t i = 0; i < target->n_probes; i++)
+		if (target->probes[i].status.attached)
+			return true;
+	return false;
+}
+
+/*
+ * The file was written to: what is probed is not what was resolved, and programs that start from
+ * it run into breakpoints inside other instructions. Whichever target it is of.
+ */
+static void drop_file(struct probes *probes, const struct file_stamp *stamp)
+{
+	static const struct attach_result changed = {
+		.reason = REASON_BINARY_CHANGED,
+		.detail = "the file was written to in place; it is probed again when that has ended",
+	};
+
+	attach_drop_file(probes->attach, stamp->dev, stamp->ino);
+	for (size_t i = 0; i < probes->spec->n_targets; i++) {
+		struct target *target = &probes->targets[i];
+		for (size_t j = 0; j < target->n_probes; j++) {
+			struct probe *probe = &target->probes[j];
+			struct attach_result result = changed;
+			if (!probe->status.attached || probe->plan->file->dev != stamp->dev ||
+			    probe->plan->file->ino != stamp->ino)
+				continue;
+			result.series = probe->series;
+			note(probes, probe, probe->plan, &result);
+		}
+	}
+}
+
+/* Look at a target's file; false while it is being written, when nothing should be resolved. */
+static bool check_file(struct probes *probes, struct target *target, const struct file_stamp *stamp)
+{
+	bool settled = file_stamp_equal(stamp, &target->seen);
+
+	if (settled || !is_attached(target))
+		return settled || !file_stamp_same_inode(stamp, &target->seen);
+	if (file_stamp_same_inode(stamp, &target->stamp)) {
+		if (file_stamp_content_differs(stamp, &target->stamp))
+			drop_file(probes, stamp);
+	} else {
+		log_warn("the file was replaced: processes that start from the new one are not "
+			 "measured until the exporter is restarted",
+			 LOG_STR("target", target->spec->name),
+			 LOG_STR("binary", target->spec->binary));
+	}
+	return false;
+}
+
+static void sweep(struct probes *probes)
+{
+	pthread_mutex_lock(&probes->sweep_lock);
+	attach_sweep(probes->attach);
+	pthread_mutex_unlock(&probes->sweep_lock);
+}
+
 void probes_retry(struct probes *probes)
 {
-	pthread_mutex_lock(&probes->lock);
-	attach_sweep(probes->attach);
-	pthread_mutex_unlock(&probes->lock);
+	sweep(probes);
 	for (size_t i = 0; i < probes->spec->n_targets; i++) {
 		struct target *target = &probes->targets[i];
 		struct file_stamp stamp = file_stamp_of(target->spec->binary);
+		bool settled = check_file(probes, target, &stamp);
+		target->seen = stamp;
 		watch_process(probes, target);
-		if (!worth_retrying(target, &stamp))
+		if (!settled || !worth_retrying(target, &stamp))
 			continue;
 		target->stamp = stamp;
 		retry_target(probes, target);
 	}
 }
 
-/* ---- scrapes
- * --------------------------------------------------------------------------------------- */
+/* ---- scrapes ---- */
 
 static size_t count_probes(const struct probes *probes)
 {

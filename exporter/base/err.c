@@ -9,6 +9,7 @@ static const char *const reason_names[REASON_COUNT] = {
 	[REASON_CONFIG] = "config",
 	[REASON_BINARY_NOT_FOUND] = "binary_not_found",
 	[REASON_BINARY_UNREADABLE] = "binary_unreadable",
+	[REASON_BINARY_CHANGED] = "binary_changed",
 	[REASON_NOT_ELF] = "not_elf",
 	[REASON_WRONG_MACHINE] = "wrong_machine",
 	[REASON_BAD_ELF] = "bad_elf",

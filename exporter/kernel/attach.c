@@ -27,6 +27,8 @@
 
 /* The links of one group, as long as they are open. */
 struct open_group {
+	dev_t dev; /* of the file */
+	ino_t ino;
 	pid_t pid; /* of the process filter; 0: none */
 	struct linked linked;
 	int *probes; /* n_probes ids that these links are for: exits, then n_functions entries */
@@ -121,6 +123,8 @@ static void enable_group(struct attach *attach, const struct group *group,
 
 	if (group->exits.n)
 		attach->has_exits = true;
+	open->dev = group->file->dev;
+	open->ino = group->file->ino;
 	open->pid = group->pid;
 	open->linked = *linked;
 	open->n_functions = group->entries.n;
@@ -312,17 +316,24 @@ static void close_group(struct attach *attach, struct open_group *open)
 	free(open->probes);
 }
 
+static void close_group_at(struct attach *attach, size_t at)
+{
+	close_group(attach, &attach->groups.at[at]);
+	attach->groups.at[at] = attach->groups.at[--attach->groups.n];
+}
+
 void attach_drop_process(struct attach *attach, pid_t pid)
 {
-	for (size_t i = 0; i < attach->groups.n;) {
-		struct open_group *open = &attach->groups.at[i];
-		if (open->pid != pid) {
-			i++;
-			continue;
-		}
-		close_group(attach, open);
-		*open = attach->groups.at[--attach->groups.n];
-	}
+	for (size_t i = attach->groups.n; i-- > 0;)
+		if (attach->groups.at[i].pid == pid)
+			close_group_at(attach, i);
+}
+
+void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino)
+{
+	for (size_t i = attach->groups.n; i-- > 0;)
+		if (attach->groups.at[i].dev == dev && attach->groups.at[i].ino == ino)
+			close_group_at(attach, i);
 }
 
 void attach_sweep(struct attach *attach)

@@ -71,6 +71,9 @@ struct attach_result {
  */
 void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results);
 
+/* Close every link into a file, at once. Series stay readable, and their probes can be attached anew. */
+void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino);
+
 /* The process of pid-filtered links has ended: close its links. Its series stay readable. */
 void attach_drop_process(struct attach *attach, pid_t pid);
 
