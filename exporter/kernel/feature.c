@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,17 +48,6 @@ static int call_and_read(const struct maps *maps, int series, struct reading *re
 	return 0;
 }
 
-/*
- * Under valgrind this process runs translated code, so that no breakpoint in it is ever reached.
- * valgrind preloads its own library (vgpreload_core-….so) into what it runs.
- */
-static bool runs_translated(void)
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	return preloaded && strstr(preloaded, "/vgpreload_");
-}
-
 static uint64_t observed(const struct reading *reading)
 {
 	uint64_t sum = 0;
@@ -76,10 +64,6 @@ static int judge(const struct reading *reading, struct feature *feature, struct 
 	feature->pid_filter = seen == CALLS + 1;
 	if (seen == reading->entries && (seen == CALLS || seen == CALLS + 1))
 		return 0;
-	if (!reading->entries && runs_translated()) {
-		log_warn("under valgrind the exporter cannot see its own calls: self-test skipped");
-		return 0;
-	}
 	return err_set(err, -EPROTO, REASON_KERNEL_UNSUPPORTED,
 		       "of %d calls to a function of its own the exporter saw %" PRIu64
 		       " enter and %" PRIu64 " leave",
@@ -109,6 +93,11 @@ static int try_self(const struct object *object, struct maps *maps, struct link_
 	int result = linkset_open(&links, object, sites, LINK_CALL);
 	if (result)
 		return fail(object, result, err);
+	if (self_is_translated()) {
+		linkset_close(&links);
+		log_warn("under valgrind the exporter cannot try its probes on itself");
+		return 0;
+	}
 	result = call_and_read(maps, series, &reading);
 	linkset_close(&links);
 	return result ? result : judge(&reading, feature, err);
@@ -132,17 +121,17 @@ int feature_try(const struct object *object, struct maps *maps, struct feature *
 	int series = maps_add_series(maps, (struct buckets){0}, err);
 	uint64_t offset, cookie = (uint64_t)series;
 	struct link_sites sites = {
-		.path = SELF_PATH, .offsets = &offset, .cookies = &cookie, .n = 1};
+		.path = self_path(), .offsets = &offset, .cookies = &cookie, .n = 1};
 
 	if (series < 0)
 		return series;
 	int result = self_offset((uintptr_t)call_target, &offset);
 	if (result)
-		return err_set(err, result, REASON_INTERNAL, "/proc/self/maps: %s (is /proc mounted?)",
-			       strerror(-result));
+		return err_set(err, result, REASON_INTERNAL,
+			       "/proc/self/maps: %s (is /proc mounted?)", strerror(-result));
 	maps_enable(maps, series, 0);
 	result = try_self(object, maps, &sites, feature, err);
-	if (!result)
+	if (!result && !self_is_translated())
 		feature->sandbox_safe = try_sandbox(object, &sites);
 	maps_disable(maps, series);
 	return result;

@@ -98,7 +98,7 @@ static int add_subject(struct measuring *m, size_t i)
 static int open_part(struct measuring *m, struct part *part, enum link_kind kind)
 {
 	struct link_sites sites = {
-		.path = SELF_PATH,
+		.path = self_path(),
 		.offsets = part->offsets,
 		.cookies = part->cookies,
 		.n = part->n,
@@ -170,8 +170,10 @@ size_t floor_measure(const struct object *object, struct maps *maps, struct prob
 {
 	struct measuring m = {.object = object, .maps = maps};
 	struct up_bounds *layout;
-	int result = run(&m);
 
+	if (self_is_translated())
+		return 0; /* a breakpoint in translated code would be the end */
+	int result = run(&m);
 	if (result) {
 		log_warn("the probes' own time cannot be measured",
 			 LOG_STR("error", strerror(-result)));
