@@ -46,11 +46,13 @@ static const char *demangle(struct demangler *demangler, const char *name, size_
 			    int options, char *text)
 {
 	char mangled[DEMANGLE_LONGEST_NAME + 1];
-	struct output output = {.text = text};
+	struct output output;
 
 	if (length < 3 || length > DEMANGLE_LONGEST_NAME || name[0] != '_' ||
 	    (name[1] != 'Z' && name[1] != 'R') || demangler->overruns >= DEMANGLE_MOST_OVERRUN)
 		return NULL;
+	output.text = text;
+	output.length = 0;
 	memcpy(mangled, name, length);
 	mangled[length] = '\0';
 	if (setjmp(output.overrun)) {
