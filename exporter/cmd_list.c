@@ -16,14 +16,15 @@ struct printing {
 	struct strbuf line;
 };
 
-/* NULL where `exit: auto` refuses. */
-static const char *exit_auto(const struct list_file *file)
+static void put_nullable(struct strbuf *line, const char *text)
 {
-	return file->return_is_safe ? exit_strategy_name(STRATEGY_URETPROBE) : NULL;
+	if (text)
+		json_put_string(line, text);
+	else
+		strbuf_puts(line, "null");
 }
 
-static void put_json(struct printing *printing, const struct list_file *file,
-		     const struct list_function *function)
+static void put_json(struct printing *printing, const struct list_function *function)
 {
 	struct strbuf *line = &printing->line;
 
@@ -36,11 +37,13 @@ static void put_json(struct printing *printing, const struct list_file *file,
 	}
 	strbuf_printf(line, "],\"offset\":%" PRIu64 ",\"size\":%" PRIu64 ",\"bind\":\"%s\"",
 		      function->offset, function->size, function->bind);
-	strbuf_printf(line, ",\"untyped\":%s,\"exit_auto\":", function->untyped ? "true" : "false");
-	if (exit_auto(file))
-		json_put_string(line, exit_auto(file));
-	else
-		strbuf_puts(line, "null");
+	strbuf_printf(line,
+		      ",\"untyped\":%s,\"entry_class\":", function->untyped ? "true" : "false");
+	put_nullable(line, function->entry_class);
+	strbuf_puts(line, ",\"exit_auto\":");
+	put_nullable(line, function->strategy);
+	strbuf_puts(line, ",\"why\":");
+	put_nullable(line, function->why);
 	strbuf_putc(line, '}');
 }
 
@@ -50,11 +53,14 @@ static void put_text(struct printing *printing, const struct list_file *file,
 	struct strbuf *line = &printing->line;
 
 	if (!printing->n)
-		strbuf_printf(line, "%-12s %8s  %-6s  %-9s  %s\n", "OFFSET", "SIZE", "BIND", "EXIT",
-			      "FUNCTION");
-	strbuf_printf(line, "0x%-10" PRIx64 " %8" PRIu64 "  %-6s  %-9s  ", function->offset,
+		strbuf_printf(line, "%-12s %8s  %-6s  %-14s  %-12s  %s\n", "OFFSET", "SIZE", "BIND",
+			      "ENTRY", "EXIT", "FUNCTION");
+	strbuf_printf(line, "0x%-10" PRIx64 " %8" PRIu64 "  %-6s  %-14s  %-12s  ", function->offset,
 		      function->size, function->bind,
-		      exit_auto(file) ? exit_auto(file) : "refused");
+		      function->entry_class ? function->entry_class : "-",
+		      function->strategy ? function->strategy
+		      : file->judged	 ? "refused"
+					 : "-");
 	for (size_t i = 0; i < function->n_names; i++) {
 		strbuf_puts(line, i == 0 ? "" : i == 1 ? "  = " : ", ");
 		printable_put(line, function->names[i]);
@@ -70,7 +76,7 @@ static void print(void *context, const struct list_file *file, const struct list
 
 	strbuf_clear(&printing->line);
 	if (printing->json)
-		put_json(printing, file, function);
+		put_json(printing, function);
 	else
 		put_text(printing, file, function);
 	printing->n++;
@@ -83,18 +89,14 @@ static void print_end(struct printing *printing, const struct list_file *file)
 	struct strbuf *line = &printing->line;
 
 	strbuf_clear(line);
-	if (printing->json) {
+	if (printing->json)
 		strbuf_puts(line, printing->n ? "\n]\n" : "[]\n");
-	} else if (printing->n) {
-		strbuf_printf(line, "\n%zu function%s; exit: auto %s: ", printing->n,
+	else if (printing->n)
+		strbuf_printf(line, "\n%zu function%s%s\n", printing->n,
 			      printing->n == 1 ? "" : "s",
-			      file->is_go ? "is refused"
-			      : exit_auto(file)
-				      ? "uses return probes"
-				      : "is refused (exit: none and exit: uretprobe work)");
-		printable_put(line, file->evidence);
-		strbuf_putc(line, '\n');
-	}
+			      file->is_go    ? "; exit: auto is refused (Go): exit: none works"
+			      : file->judged ? "; EXIT is what exit: auto does, check tells why"
+					     : "; too many to look at their code: give a pattern");
 	fputs(strbuf_text(line), printing->out);
 }
 

@@ -223,6 +223,19 @@ bool image_code_offset(const struct image *image, uint64_t address, uint64_t *of
 	return offset_in(image, PF_X, address, offset, room);
 }
 
+bool image_code_address(const struct image *image, uint64_t offset, uint64_t *address)
+{
+	for (size_t i = 0; i < image->n_phdr; i++) {
+		const Elf64_Phdr *p = &image->phdr[i];
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
+		    offset - p->p_offset >= p->p_filesz)
+			continue;
+		*address = p->p_vaddr + (offset - p->p_offset);
+		return true;
+	}
+	return false;
+}
+
 void image_exec_range(const struct image *image, uint64_t *offset, uint64_t *size)
 {
 	uint64_t first = UINT64_MAX, end = 0;

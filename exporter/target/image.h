@@ -52,6 +52,9 @@ bool image_offset(const struct image *image, uint64_t address, uint64_t *offset,
 bool image_code_offset(const struct image *image, uint64_t address, uint64_t *offset,
 		       uint64_t *room);
 
+/* The virtual address of an offset in an executable segment's file part; false: it is in none. */
+bool image_code_address(const struct image *image, uint64_t offset, uint64_t *address);
+
 /* The smallest file range that covers every executable segment. */
 void image_exec_range(const struct image *image, uint64_t *offset, uint64_t *size);
 

@@ -232,25 +232,29 @@ static void place_go(const struct judging *judging, const struct finding *findin
 	};
 }
 
-/* False, with the reason, when no probe can stand there. */
-static bool place(struct judging *judging, const struct finding *finding, struct judged *judged)
+static struct plan_entry entry_of(const struct finding *finding, const struct site *site)
+{
+	return (struct plan_entry){.at_symbol = finding->at_symbol,
+				   .at_site = site->text,
+				   .class = code_class_name(site->class),
+				   .why = site->why};
+}
+
+/* Put the entry probe; refuse, with the reason, when it cannot stand there. */
+static void place(struct judging *judging, const struct finding *finding, struct judged *judged)
 {
 	const struct site *site =
 		judged->strategy == STRATEGY_RETURN_SITES ? &finding->pushed : &finding->site;
 
 	image_code_offset(judging->image, site->address, &judged->entry_offset, NULL);
 	judged->entry_sp_adjust = (int32_t)site->pushed_bytes;
-	judged->entry = (struct plan_entry){.at_symbol = finding->at_symbol,
-					    .at_site = site->text,
-					    .class = code_class_name(site->class),
-					    .why = site->why};
+	judged->entry = entry_of(finding, site);
 	if (judging->file->is_go)
 		place_go(judging, finding, judged);
 	if (finding->stack_check || (site->class != CODE_REFUSED && !site->is_loop_head))
-		return true;
+		return;
 	judged->reason = site->is_loop_head ? REASON_UNSAFE_SITE : REASON_KERNEL_REFUSED;
 	judged->detail = site->why;
-	return false;
 }
 
 /* What speaks against return probes in general. Of a library that says enough. */
@@ -395,6 +399,8 @@ static void decide(struct judging *judging, struct finding *finding, struct judg
 {
 	judged->strategy = STRATEGY_NONE;
 	judged->detail = "calls are counted, their ends are not watched";
+	judged->entry = entry_of(finding, &finding->site);
+	image_code_offset(judging->image, judged->address, &judged->entry_offset, NULL);
 	switch (judged->exit) {
 	case EXIT_NONE:
 		break;

@@ -17,8 +17,11 @@
 #include "target/dynamic.h"
 #include "target/evidence.h"
 #include "target/file.h"
+#include "target/functions.h"
 #include "target/image.h"
+#include "target/judge.h"
 #include "target/lookup.h"
+#include "target/nop5.h"
 #include "target/symbols.h"
 
 struct record {
@@ -35,9 +38,11 @@ struct listing {
 	struct dynamic dynamic;
 	struct symbols symbols;
 	struct evidence evidence;
+	struct functions functions;
 	const char *pattern;
 	bool truncated;
 	VEC(struct record) records;
+	VEC(struct judged) judged; /* of the functions that are shown, in their order */
 };
 
 static bool name_matches(const char *pattern, const struct symbol *symbol)
@@ -59,6 +64,7 @@ static void visit_symbol(void *context, const struct symbol *symbol)
 	struct candidate place;
 
 	evidence_visit(&listing->evidence, symbol);
+	functions_visit(&listing->functions, symbol);
 	if (symbol->kind > SYMBOL_UNTYPED || symbols_is_cold(symbol->name, symbol->length))
 		return;
 	lookup_place(&listing->image, symbol, &place);
@@ -147,9 +153,10 @@ static const char *bind_name(unsigned char bind)
 	return bind == STB_LOCAL ? "local" : bind == STB_WEAK ? "weak" : "global";
 }
 
-/* Show the records [first, end), which are at one offset. */
+/* Show the records [first, end), which are at one offset. `judged` may be NULL. */
 static void show(struct listing *listing, size_t first, size_t end, struct names *names,
-		 const struct list_file *file, list_visit *visit, void *context)
+		 const struct judged *judged, const struct list_file *file, list_visit *visit,
+		 void *context)
 {
 	const struct record *records = listing->records.at;
 	uint64_t size = 0;
@@ -173,7 +180,68 @@ static void show(struct listing *listing, size_t first, size_t end, struct names
 		.n_names = names->n,
 		.n_more_names = names->n_more,
 	};
+	if (judged) {
+		function.entry_class = judged->entry.class;
+		function.strategy =
+			judged->reason || file->is_go ? NULL : exit_strategy_name(judged->strategy);
+		function.why = file->is_go ? "Go code, whose stacks move" : judged->detail;
+	}
 	visit(context, file, &function);
+}
+
+/* The end of the records at the offset of `first`; whether any of them is asked for. */
+static size_t group_end(const struct listing *listing, size_t first, bool *matches)
+{
+	const struct record *records = listing->records.at;
+	size_t end = first;
+
+	*matches = false;
+	for (; end < listing->records.n && records[end].offset == records[first].offset; end++)
+		*matches |= records[end].matches;
+	return end;
+}
+
+static void judge_list(struct listing *listing, const struct list_file *file, struct arena *arena)
+{
+	const struct judge_file about = {
+		.functions = &listing->functions,
+		.arena = arena,
+		.is_library = file->is_library,
+		.is_go = file->is_go,
+		.return_is_safe = listing->evidence.safe,
+		.evidence = arena_strdup(arena, strbuf_text(&listing->evidence.why)),
+		.nop5_is_cheap = nop5_is_cheap(),
+	};
+	size_t n = listing->judged.n;
+	_cleanup_free_ struct judged **list = alloc_zero(n, sizeof(struct judged *));
+
+	for (size_t i = 0; i < n; i++)
+		list[i] = &listing->judged.at[i];
+	functions_sort(&listing->functions);
+	judge(&about, list, n);
+}
+
+/* Look at the code of all functions that are shown, unless they are too many. */
+static bool judge_all(struct listing *listing, const struct list_file *file, struct arena *arena)
+{
+	bool matches;
+
+	for (size_t first = 0, end; first < listing->records.n; first = end) {
+		end = group_end(listing, first, &matches);
+		if (!matches)
+			continue;
+		if (listing->judged.n == LIST_MOST_JUDGED)
+			return false;
+		struct judged *judged = vec_push(&listing->judged);
+		judged->exit = file->is_go ? EXIT_NONE : EXIT_AUTO;
+		for (size_t i = first; i < end; i++)
+			if (listing->records.at[i].size > judged->size)
+				judged->size = listing->records.at[i].size;
+		image_code_address(&listing->image, listing->records.at[first].offset,
+				   &judged->address);
+	}
+	judge_list(listing, file, arena);
+	return true;
 }
 
 static long show_all(struct listing *listing, const struct list_file *file, list_visit *visit,
@@ -181,19 +249,14 @@ static long show_all(struct listing *listing, const struct list_file *file, list
 {
 	struct names names = {0};
 	long shown = 0;
+	bool matches;
 
-	if (listing->records.n)
-		qsort(listing->records.at, listing->records.n, sizeof(struct record), by_offset);
 	for (size_t first = 0, end; first < listing->records.n; first = end) {
-		bool matches = false;
-		for (end = first;
-		     end < listing->records.n &&
-		     listing->records.at[end].offset == listing->records.at[first].offset;
-		     end++)
-			matches |= listing->records.at[end].matches;
+		end = group_end(listing, first, &matches);
 		if (!matches)
 			continue;
-		show(listing, first, end, &names, file, visit, context);
+		show(listing, first, end, &names, file->judged ? &listing->judged.at[shown] : NULL,
+		     file, visit, context);
 		shown++;
 	}
 	for (size_t i = 0; i < LIST_MOST_NAMES; i++)
@@ -212,6 +275,7 @@ static int read_file(struct listing *listing, int fd, struct err *err)
 	if (rc)
 		return rc;
 	evidence_init(&listing->evidence, &listing->image, &listing->symbols);
+	functions_init(&listing->functions, &listing->symbols);
 	rc = symbols_each(&listing->symbols, visit_symbol, listing, err);
 	if (!rc)
 		evidence_conclude(&listing->evidence, &listing->image, &listing->dynamic);
@@ -221,6 +285,8 @@ static int read_file(struct listing *listing, int fd, struct err *err)
 static void listing_fini(struct listing *listing)
 {
 	vec_fini(&listing->records);
+	vec_fini(&listing->judged);
+	functions_fini(&listing->functions);
 	evidence_fini(&listing->evidence);
 	symbols_close(&listing->symbols);
 	dynamic_close(&listing->dynamic);
@@ -245,9 +311,11 @@ long list_functions(const char *path, const char *pattern, list_visit *visit, vo
 	} else {
 		file->is_library = dynamic_is_library(&listing.dynamic, &listing.image);
 		file->is_go = listing.evidence.go;
-		file->return_is_safe = listing.evidence.safe;
-		file->evidence = arena_strdup(arena, strbuf_text(&listing.evidence.why));
 		file->truncated = listing.truncated;
+		if (listing.records.n)
+			qsort(listing.records.at, listing.records.n, sizeof(struct record),
+			      by_offset);
+		file->judged = judge_all(&listing, file, arena);
 		rc = show_all(&listing, file, visit, context);
 	}
 	listing_fini(&listing);

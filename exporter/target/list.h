@@ -9,8 +9,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#define LIST_MOST	(1u << 20) /* symbols kept: 24 MiB, and as much again to sort them */
-#define LIST_MOST_NAMES 16	   /* aliases shown of one function */
+#define LIST_MOST	 (1u << 20) /* symbols kept: 24 MiB, and as much again to sort them */
+#define LIST_MOST_NAMES	 16	    /* aliases shown of one function */
+#define LIST_MOST_JUDGED 32768	    /* with more functions, their code is not looked at */
 
 struct list_function {
 	uint64_t offset, size; /* size 0: the symbol has none */
@@ -19,13 +20,16 @@ struct list_function {
 	/* All names at this offset, with versions, the most telling first. */
 	const char *const *names;
 	size_t n_names, n_more_names;
+	/* What the code shows; NULL when it was not looked at. */
+	const char *entry_class; /* of the instruction that the entry probe stands on */
+	const char *strategy;	 /* of `exit: auto`; NULL also when that refuses */
+	const char *why;	 /* for either */
 };
 
 struct list_file {
 	const char *path; /* canonical */
 	bool is_library, is_go;
-	bool return_is_safe; /* what `exit: auto` decides, and why */
-	const char *evidence;
+	bool judged;	/* the functions' code was looked at */
 	bool truncated; /* the file has more than LIST_MOST symbols */
 };
 
