@@ -77,11 +77,14 @@ static struct code_frame frame_behind(const struct code *code, const struct code
 static const struct code_step *behind_call(const struct code *code, const struct code_step *call)
 {
 	const struct code_step *step = code_step_at(code, call->address + call->length);
-	size_t room;
 
-	while (step && !step->target &&
-	       code->machine->padding(code_bytes(code, step->address, &room), room))
+	while (step && !step->target) {
+		size_t room;
+		const unsigned char *bytes = code_bytes(code, step->address, &room);
+		if (!bytes || !code->machine->padding(bytes, room))
+			break;
 		step = code_step_at(code, step->address + step->length);
+	}
 	return step;
 }
 
