@@ -13,18 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "adopt.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "file_stamp.h"
+#include "probe.h"
 #include "target/resolve.h"
-
-struct probe {
-	const struct plan_probe *plan; /* never NULL; of one of the plans that are kept */
-	struct probe_status status;
-	int series;  /* -1 while there is none */
-	bool logged; /* its present outcome was */
-};
 
 struct target {
 	const struct spec_target *spec;
@@ -45,7 +40,7 @@ struct probes {
 	double started_unix;
 	atomic_bool ready;
 	pthread_mutex_t sweep_lock; /* one sweep at a time; not held with `lock` */
-	pthread_mutex_t lock; /* over plans, probes, statuses and series, against snapshots */
+	pthread_mutex_t lock;	    /* over plans, probes, statuses and series, against snapshots */
 };
 
 static double now_unix(void)
@@ -58,15 +53,6 @@ static double now_unix(void)
 
 /* ---- life ---------------------------------------------------------------------------------------
  */
-
-static struct probe probe_of(const struct plan_probe *plan, double created_unix)
-{
-	return (struct probe){
-		.plan = plan,
-		.series = -1,
-		.status = {.reason = plan->reason, .created_unix = created_unix},
-	};
-}
 
 /* The plan has the probes of each target one after another. */
 static void init_probes(struct probes *probes, const struct plan *plan)
@@ -331,102 +317,20 @@ static void drop_unused_plans(struct probes *probes)
 	pthread_mutex_unlock(&probes->lock);
 }
 
-/* ---- a target's new plan ---- */
-
-/* A probe on its way from a target's present probes to its next ones. */
-struct present {
-	struct probe *probe;
-	bool taken; /* by a probe of the new plan */
-};
-
-static int by_label(const void *left, const void *right)
-{
-	const struct present *a = left, *b = right;
-
-	return strcmp(a->probe->plan->label, b->probe->plan->label);
-}
-
-static struct present *find_present(struct present *list, size_t n, const struct plan_probe *plan)
-{
-	struct probe probe = {.plan = plan};
-	struct present key = {.probe = &probe};
-
-	return n ? bsearch(&key, list, n, sizeof(*list), by_label) : NULL;
-}
-
-/* What was measured once is shown until the end. */
-static bool must_stay(const struct probe *probe)
-{
-	return probe->status.attached || probe->series >= 0;
-}
-
-/* The probes that the target has next, and in `owners` which of them each one of the plan is. */
-struct next {
-	struct probe *probes;
-	size_t n;
-	struct probe **owners;
-};
-
-/* A probe of the plan goes on with what the present one of the same label has, if there is one. */
-static void take_planned(struct next *next, struct present *present, const struct plan_probe *plan,
-			 size_t index)
-{
-	struct probe *probe = &next->probes[next->n];
-
-	if (present && must_stay(present->probe) &&
-	    present->probe->plan->function != plan->function)
-		return; /* another entry of the config measures under this label already */
-	if (present) {
-		present->taken = true;
-		*probe = *present->probe;
-	} else {
-		*probe = probe_of(plan, now_unix());
-	}
-	next->owners[index] = probe;
-	next->n++;
-}
-
-/*
- * Go over to a new plan: probes are matched by their labels. What is in the new plan only is
- * added; what is not in it stays if it was ever attached, and else (a pattern that has matches
- * now, say) goes.
- */
-static void take_plan(struct probes *probes, struct target *target, const struct plan *plan,
-		      struct next *next)
-{
-	_cleanup_free_ struct present *list = alloc_zero(target->n_probes, sizeof(*list));
-	struct probe *before = target->probes;
-
-	for (size_t i = 0; i < target->n_probes; i++)
-		list[i].probe = &before[i];
-	if (target->n_probes)
-		qsort(list, target->n_probes, sizeof(*list), by_label);
-	next->probes = alloc_zero(target->n_probes + plan->n_probes, sizeof(*next->probes));
-	next->owners = alloc_zero(plan->n_probes, sizeof(*next->owners));
-	for (size_t i = 0; i < plan->n_probes; i++)
-		take_planned(next, find_present(list, target->n_probes, &plan->probes[i]),
-			     &plan->probes[i], i);
-	for (size_t i = 0; i < target->n_probes; i++)
-		if (!list[i].taken && must_stay(list[i].probe))
-			next->probes[next->n++] = *list[i].probe;
-	pthread_mutex_lock(&probes->lock);
-	target->probes = next->probes;
-	target->n_probes = next->n;
-	pthread_mutex_unlock(&probes->lock);
-	free(before);
-}
-
 static void retry_target(struct probes *probes, struct target *target)
 {
 	struct plan *plan = resolve_plan(probes->spec, target->spec);
-	struct next next = {0};
+	struct adopted adopted = adopt_plan(target->probes, target->n_probes, plan, now_unix());
+	struct probe *before = target->probes;
 
-	take_plan(probes, target, plan, &next);
 	pthread_mutex_lock(&probes->lock);
 	*vec_push(&probes->plans) = plan;
+	target->probes = adopted.probes;
+	target->n_probes = adopted.n;
 	pthread_mutex_unlock(&probes->lock);
-	attach_and_note(probes, plan, next.owners);
-	free(next.owners);
+	free(before);
+	attach_and_note(probes, plan, adopted.owners);
+	free(adopted.owners);
 	drop_unused_plans(probes);
 }
 
@@ -448,7 +352,8 @@ static void drop_file(struct probes *probes, const struct file_stamp *stamp)
 {
 	static const struct attach_result changed = {
 		.reason = REASON_BINARY_CHANGED,
-		.detail = "the file was written to in place; it is probed again when that has ended",
+		.detail =
+			"the file was written to in place; it is probed again when that has ended",
 	};
 
 	attach_drop_file(probes->attach, stamp->dev, stamp->ino);

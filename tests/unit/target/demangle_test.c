@@ -124,7 +124,8 @@ static void odd_names_do_no_harm(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
 		size_t length = 2;
-		memcpy(name, i & 1 ? "_R" : "_Z", 2);
+		name[0] = '_';
+		name[1] = i & 1 ? 'R' : 'Z';
 		for (; length < 3 + i % 190; length++) {
 			seed = seed * 1664525 + 1013904223;
 			name[length] = letters[(seed >> 16) % (sizeof(letters) - 1)];
