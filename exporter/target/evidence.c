@@ -189,6 +189,9 @@ void evidence_visit(void *context, const struct symbol *symbol)
 			evidence->dynamic_linked
 				? ""
 				: " (in a static program, whether it is called cannot be seen)");
+	/* The C library, which defines it, is not the one that uses it. */
+	if (row >= 0 && strcmp(risky[row].name, "sigaltstack") == 0)
+		evidence->altstack |= imported || !evidence->is_library;
 	if (imported || symbol->kind > SYMBOL_IFUNC)
 		return;
 	row = find_mangled(symbol->name, symbol->length);
@@ -267,7 +270,8 @@ void evidence_init(struct evidence *evidence, const struct image *image,
 	evidence->go = is_go(image);
 	if (evidence->go)
 		against(evidence, "it holds Go code, whose stacks move");
-	if (dynamic_is_library(symbols->dynamic, image))
+	evidence->is_library = dynamic_is_library(symbols->dynamic, image);
+	if (evidence->is_library)
 		against(evidence, "it is a shared library, and what may call it is not known "
 				  "(exceptions may pass through it)");
 	if (!evidence->dynamic_linked && evidence->stripped)

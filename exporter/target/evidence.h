@@ -18,10 +18,11 @@
 struct evidence {
 	bool go;	   /* holds Go code: its stacks move */
 	bool safe;	   /* `exit: auto` may use return probes */
+	bool altstack;	   /* it lets signals run on another stack */
 	struct strbuf why; /* the evidence, for either answer */
 
 	/* While it is gathered. */
-	bool dynamic_linked, stripped;
+	bool dynamic_linked, stripped, is_library;
 	uint64_t seen;	  /* rows of the tables already noted */
 	size_t n_against; /* noted in `why` */
 };

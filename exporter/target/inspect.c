@@ -294,6 +294,7 @@ static void judge_all(struct inspection *inspection)
 		.is_library = inspection->facts->is_library,
 		.is_go = inspection->evidence.go,
 		.return_is_safe = inspection->evidence.safe,
+		.altstack = inspection->evidence.altstack,
 		.evidence = inspection->facts->evidence,
 		.nop5_is_cheap = nop5_is_cheap(),
 	};

@@ -288,6 +288,13 @@ static bool return_is_safe(struct judging *judging, const struct finding *findin
 		strbuf_puts(why, file->evidence);
 		return true;
 	}
+	/* The kernel takes a return that waits on a lower stack for one that never comes. */
+	if (file->altstack) {
+		strbuf_printf(why,
+			      "%s; and a signal handler on another stack may run while it does",
+			      against(file, judged));
+		return false;
+	}
 	struct strbuf calls = {0};
 	bool closed = closure_is_closed(&judging->closure, judged->address, &calls);
 	if (closed)

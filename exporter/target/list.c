@@ -209,6 +209,7 @@ static void judge_list(struct listing *listing, const struct list_file *file, st
 		.is_library = file->is_library,
 		.is_go = file->is_go,
 		.return_is_safe = listing->evidence.safe,
+		.altstack = listing->evidence.altstack,
 		.evidence = arena_strdup(arena, strbuf_text(&listing->evidence.why)),
 		.nop5_is_cheap = nop5_is_cheap(),
 	};
