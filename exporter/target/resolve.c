@@ -18,6 +18,9 @@
 #include "target/proc.h"
 #include "target/runtime.h"
 
+/* Perf maps are long, and one that is asked for many names will do. */
+#define MOST_GENERATED 64
+
 /* The last answer about a process: the functions of a target ask one after another. */
 struct asked {
 	pid_t pid;
@@ -42,6 +45,7 @@ struct job {
 	const char *cost; /* to the host, when it is too much; NULL */
 	bool costed;
 	struct asked unmapped;
+	unsigned n_generated; /* names that a process was asked for */
 };
 
 struct resolution {
@@ -194,13 +198,14 @@ static void decide_exit(struct plan *plan, const struct judged *judged, struct p
 }
 
 /* A name that the file does not have may be one that the process generates. */
-static void refuse_wanted(struct plan *plan, const struct inspect_wanted *wanted,
+static void refuse_wanted(struct plan *plan, struct job *job, const struct inspect_wanted *wanted,
 			  struct plan_probe *probe)
 {
 	pid_t pid = probe->target->pid;
 	const char *generated = NULL;
 
-	if (wanted->reason == REASON_SYMBOL_NOT_FOUND && pid && wanted->text)
+	if (wanted->reason == REASON_SYMBOL_NOT_FOUND && pid && wanted->text &&
+	    job->n_generated++ < MOST_GENERATED)
 		generated = runtime_generates(pid, wanted->text, &plan->arena);
 	if (generated)
 		refuse(probe, REASON_GENERATED_CODE,
@@ -222,7 +227,7 @@ static void decide(struct plan *plan, struct job *job, const struct inspect_want
 		return;
 	}
 	if (wanted->reason) {
-		refuse_wanted(plan, wanted, probe);
+		refuse_wanted(plan, job, wanted, probe);
 		return;
 	}
 	warn(plan, probe, wanted->warning);
