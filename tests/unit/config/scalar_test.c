@@ -25,7 +25,8 @@ static const struct wrong cases[] = {
 	{FUNCTION "        name: {a: b}\n", "6:15: `name` must be text, not a mapping"},
 	{FUNCTION "        name:\n", "6:9: `name` has no value"},
 	{FUNCTION "        exit: [none]\n", "6:15: `exit` must be a word, not a list"},
-	{FUNCTION "        exit: off\n", "6:15: `exit` must be auto, uretprobe, return-sites or none, not `off`"},
+	{FUNCTION "        exit: off\n",
+	 "6:15: `exit` must be auto, uretprobe, return-sites or none, not `off`"},
 	{FUNCTION "        exit: None\n",
 	 "6:15: `exit` must be auto, uretprobe, return-sites or none, not `None`; did "
 	 "you mean `none`?"},

@@ -75,14 +75,22 @@ int jumps_if(int x)
 int switches(int x, int (*call)(int))
 {
 	switch (x) {
-	case 0: return call(3);
-	case 1: return call(5) + 1;
-	case 2: return call(7) - 2;
-	case 3: return call(11) * 3;
-	case 4: return call(13) / 5;
-	case 5: return call(17) ^ 7;
-	case 6: return call(19) << 3;
-	case 7: return call(23) | 9;
+	case 0:
+		return call(3);
+	case 1:
+		return call(5) + 1;
+	case 2:
+		return call(7) - 2;
+	case 3:
+		return call(11) * 3;
+	case 4:
+		return call(13) / 5;
+	case 5:
+		return call(17) ^ 7;
+	case 6:
+		return call(19) << 3;
+	case 7:
+		return call(23) | 9;
 	}
 	return 0;
 }
