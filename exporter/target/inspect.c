@@ -232,10 +232,9 @@ static void suggest(struct inspection *inspection)
 		struct inspect_wanted *wanted = &inspection->wanted[i];
 		if (!wants_names(wanted))
 			continue;
-		wanted->detail =
-			wanted->reason == REASON_IFUNC
-				? ifunc_text(inspection, wanted->text, &nearest, index)
-				: not_found_text(inspection, wanted, &nearest, index);
+		wanted->detail = wanted->reason == REASON_IFUNC
+					 ? ifunc_text(inspection, wanted->text, &nearest, index)
+					 : not_found_text(inspection, wanted, &nearest, index);
 		index++;
 	}
 	nearest_fini(&nearest);
@@ -284,7 +283,8 @@ static void find_imports(struct inspection *inspection)
 	}
 }
 
-/* ---- the code ------------------------------------------------------------------------------------ */
+/* ---- the code
+ * ------------------------------------------------------------------------------------ */
 
 static void judge_all(struct inspection *inspection)
 {

@@ -20,8 +20,8 @@
 struct inspect_wanted {
 	const char *text; /* name, name@VERSION or name@@VERSION; of a pattern: its fixed letters */
 	const char *pattern; /* nothing matches this pattern; NULL: it is not about one */
-	bool settled;	     /* `reason`, or `symbol`, `offset` and `size`, are in: do not look up */
-	bool inside; /* a place inside a function: the probe goes there, and only counts */
+	bool settled; /* `reason`, or `symbol`, `offset` and `size`, are in: do not look up */
+	bool inside;  /* a place inside a function: the probe goes there, and only counts */
 	const char *demangled, *source; /* of a settled match; NULL where there is none */
 	const char *label;		/* the label `function`; NULL: as configured */
 	enum reason reason;

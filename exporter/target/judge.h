@@ -23,7 +23,7 @@ struct judge_file {
 	bool is_library, is_go;
 	bool return_is_safe;  /* nothing in the file speaks against return probes */
 	const char *evidence; /* why (not) */
-	bool altstack; /* it lets signals run on another stack, at any time */
+	bool altstack;	      /* it lets signals run on another stack, at any time */
 	bool nop5_is_cheap;   /* the kernel makes probes on five-byte nops fast */
 };
 
