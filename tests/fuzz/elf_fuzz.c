@@ -10,8 +10,10 @@
 
 #include <stdio.h>
 
+#include "target/expand.h"
 #include "target/inspect.h"
 #include "target/list.h"
+#include "target/merge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -35,6 +37,39 @@ static void inspect(int fd, const char *path)
 		    (!wanted[i].reason && !wanted[i].symbol))
 			__builtin_trap(); /* an answer without a text, or a text without an answer
 					   */
+	arena_fini(&arena);
+}
+
+/* Patterns and places; one of them where the file says that it begins. */
+static void expand(int fd, const char *path, const uint8_t *bytes, size_t size)
+{
+	struct spec_function function[] = {
+		{.by = BY_SYMBOL, .symbol = "f", .label = "f"},
+		{.by = BY_MATCH, .symbol = "*", .label = "*", .max = 100},
+		{.by = BY_MATCH, .symbol = "*f?r*", .label = "g", .max = 5},
+		{.by = BY_OFFSET, .position = 0x1001, .label = "o", .exit = EXIT_NONE},
+		{.by = BY_OFFSET, .position = 0x1139, .label = "p", .exit = EXIT_URETPROBE},
+		{.by = BY_ADDRESS, .label = "a", .exit = EXIT_NONE},
+	};
+	enum { N = sizeof(function) / sizeof(*function) };
+	struct expansion expansion[N] = {0}, *list[N];
+	struct plan_file file = {.path = path, .fd = fd, .build_id = ""};
+	struct arena arena;
+
+	if (size >= 32)
+		memcpy(&function[N - 1].position, bytes + 24, 8); /* e_entry */
+	for (size_t i = 0; i < N; i++) {
+		expansion[i].function = &function[i];
+		list[i] = &expansion[i];
+	}
+	arena_init(&arena);
+	expand_functions(&file, list, N, &arena);
+	merge_target(list, N, &arena);
+	for (size_t i = 0; i < N; i++)
+		for (size_t j = 0; j < expansion[i].n; j++)
+			if (function[i].by == BY_MATCH && !expansion[i].wanted[j].reason &&
+			    !expansion[i].wanted[j].label)
+				__builtin_trap();
 	arena_fini(&arena);
 }
 
@@ -68,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (ftruncate(fd, 0) || pwrite(fd, bytes, size, 0) != (ssize_t)size)
 		return 0;
 	inspect(fd, path);
+	expand(fd, path, bytes, size);
 	list(path);
 	return 0;
 }
