@@ -167,7 +167,7 @@ static int gone(struct err *err, pid_t pid, const char *what)
 int proc_check(pid_t pid, struct err *err)
 {
 	char path[64], line[256], state = 0;
-	int tgid = 0;
+	int tgid = 0, threads = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	FILE *status = fopen(path, "re");
@@ -176,8 +176,12 @@ int proc_check(pid_t pid, struct err *err)
 	while (fgets(line, sizeof(line), status)) {
 		sscanf(line, "State: %c", &state);
 		sscanf(line, "Tgid: %d", &tgid);
+		sscanf(line, "Threads: %d", &threads);
 	}
 	fclose(status);
+	if (state == 'Z' && threads > 1)
+		return gone(err, pid,
+			    "goes on without its first thread, by which the kernel would know it");
 	if (state == 'Z' || state == 'X')
 		return gone(err, pid, "has ended");
 	if (tgid != pid)

@@ -65,7 +65,9 @@ static enum unwind_answer scan(struct window *window, uint64_t at, uint64_t room
 {
 	uint64_t end = at + room;
 
-	for (int i = 0; i < MOST_RECORDS && at + 4 <= end; i++) {
+	for (int i = 0; at + 4 <= end; i++) {
+		if (i == MOST_RECORDS)
+			return UNWIND_UNKNOWN;
 		uint32_t length, id;
 		const unsigned char *record = window_get(window, at, 4);
 		if (!record)
