@@ -437,9 +437,9 @@ struct snapshot *probes_snapshot(struct probes *probes, const struct collect_bui
 {
 	size_t n = 0;
 
+	sweep(probes);
 	pthread_mutex_lock(&probes->lock);
 	struct collect_row *rows = alloc_zero(count_probes(probes), sizeof(*rows));
-	attach_sweep(probes->attach);
 	for (size_t i = 0; i < probes->spec->n_targets; i++)
 		for (size_t j = 0; j < probes->targets[i].n_probes; j++)
 			fill_row(probes, &probes->targets[i].probes[j], &rows[n++]);
