@@ -1,7 +1,9 @@
 """Functions by pattern and by place, on a real kernel."""
 
+import hashlib
 import os
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -9,7 +11,7 @@ import time
 import unittest
 
 import victim
-from exporter import Exporter, config, setUpModule, target  # pylint: disable=unused-import
+from exporter import Exporter, config, run, setUpModule, target  # pylint: disable=unused-import
 from victim import Victim, wait_until
 
 RETRY_SECONDS = 30
@@ -31,6 +33,11 @@ def labels(exporter):
 def reasons(exporter):
     found = exporter.scrape().find("uprobe_exporter_probe_failure_info")
     return {labels["function"]: labels["reason"] for labels, _ in found}
+
+
+def maps_of(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        return maps.read()
 
 
 class Patterns(unittest.TestCase):
@@ -68,6 +75,47 @@ class Patterns(unittest.TestCase):
             self.assertEqual(len(now), 1000)
             self.assertEqual(sum(now.values()), 100)
             self.assertEqual(set(reasons(e).values()), {"limit"})
+
+    def test_ten_thousand_matches_resolve_at_once(self):
+        file = os.path.join(self.folder, "config.yaml")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(config(target("libmany10000.so", match("fn_*", max=10000)),
+                             limits={"series": 10000}))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        checked = run("check", f"--config.file={file}")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertIn("10000 probes: 10000 can be attached", checked.stdout)
+        self.assertLess(after.ru_utime - before.ru_utime, 1.0)
+
+    def test_all_of_a_library_in_one_process(self):
+        """Every function of libcrypto gets a decision, and the program gives what it always does."""
+        library = subprocess.run("ldd $(command -v openssl) | awk '/libcrypto/ { print $3 }'",
+                                 shell=True, capture_output=True, text=True, check=True).stdout
+        if not library.strip():
+            self.skipTest("no openssl that uses libcrypto")
+        own = shutil.copy(library.strip(), self.folder)
+        data = os.urandom(1 << 20)
+        with subprocess.Popen(["openssl", "dgst", "-sha256", "-r"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE,
+                              env={**os.environ, "LD_LIBRARY_PATH": self.folder}) as digest:
+            digest.stdin.write(data)  # which it reads, so that it is past its start
+            wait_until(lambda: own in maps_of(digest.pid), 5, "libcrypto mapped")
+            every = match("*", max=6000, exit="auto", buckets=["1ms"])
+            text = config({**target(own, every),
+                           "process": {"pid": digest.pid}}, limits={"series": 6000})
+            with Exporter(text) as e:
+                now, why = labels(e), reasons(e)
+                print(f"{len(now)} functions: ready after {e.ready_seconds:.1f} s, "
+                      f"{sum(now.values()):.0f} attached, {len(why)} refused")
+                self.assertGreater(len(now), 3000)
+                self.assertEqual(sum(now.values()) + len(why), len(now))
+                self.assertGreater(sum(now.values()), 0.9 * len(now))
+                output = digest.communicate(data)[0]
+                self.assertEqual(digest.returncode, 0)
+                self.assertEqual(output.split()[0].decode(),
+                                 hashlib.sha256(data + data).hexdigest())
+                counted = e.scrape().find("uprobe_function_duration_seconds_count")
+                self.assertGreater(sum(value for _, value in counted), 100)
 
     def test_matches_that_appear_later(self):
         """The pattern's stand-in goes, what it finds comes, and what is attached stays."""
