@@ -147,7 +147,7 @@ VICTIM_NAMES := $(foreach k,$(VICTIM_KINDS),$(patsubst tests/victims/%.$k,%,$(wi
 VICTIMS := $(addprefix $(BUILD)/victims/,$(filter-out $(VICTIM_LIBS),$(VICTIM_NAMES)) \
              $(addsuffix .so,$(VICTIM_LIBS)) \
              $(addprefix threads.,nopie static staticpie endbr) \
-             plain.endbr $(addsuffix .risky,plain procs sites) switches.private \
+             plain.endbr $(addsuffix .risky,plain procs) switches.private \
              $(addprefix libmany,1000.so 10000.so bad.so))
 
 .PHONY: victims

@@ -117,7 +117,10 @@ int main(int argc, char **argv)
 		return 2;
 	for (bool more = ready(); more; more = next_round()) {
 		mode->make_calls(calls, mode->how);
-		say("{\"calls\":{\"leave\":%ld,\"after\":1},\"left\":%ld}\n", calls, calls / 2);
+		long deep = mode->how == middle ? calls / 2 : 0;
+		say("{\"calls\":{\"leave\":%ld,\"after\":1,\"middle\":%ld,\"leave_deepest\":%ld},"
+		    "\"returned\":{\"leave\":%ld,\"after\":1,\"middle\":0,\"leave_deepest\":0}}\n",
+		    calls, deep, deep, calls - calls / 2);
 	}
 	return 0;
 }

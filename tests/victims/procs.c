@@ -17,10 +17,10 @@ static long calls;
 static char *self;
 static char calls_text[24];
 
+static volatile long sink;
+
 PROBED void child_work(void)
 {
-	static volatile long sink;
-
 	sink++;
 }
 
@@ -64,6 +64,7 @@ PROBED pid_t spawn(pid_t (*how)(void))
 {
 	pid_t pid = how();
 
+	sink++; /* work after the call: it is not a jump */
 	return pid;
 }
 
@@ -130,8 +131,10 @@ int main(int argc, char **argv)
 		return 2;
 	for (bool more = ready(); more; more = next_round()) {
 		mode->make_calls(mode->how);
-		say("{\"calls\":{\"spawn\":%ld,\"child_work\":%ld}}\n", calls,
-		    mode->how == do_fork ? calls : 0);
+		long children = mode->how == do_fork ? calls : 0;
+		say("{\"calls\":{\"spawn\":%ld,\"child_work\":%ld},"
+		    "\"returned\":{\"spawn\":%ld,\"child_work\":%ld}}\n",
+		    calls, children, calls, children);
 	}
 	return 0;
 }

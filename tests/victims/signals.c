@@ -14,8 +14,15 @@
 #include <sys/time.h>
 
 static sigjmp_buf out;
-static volatile long sink, made, returned, handled;
+static volatile long sink;
+static long made, returned, handled;
 static volatile bool leaps;
+
+/* A signal may come in the middle of it. */
+static void count(long *n)
+{
+	__atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
+}
 
 PROBED long work(long i, bool raises)
 {
@@ -28,15 +35,15 @@ PROBED long work(long i, bool raises)
 
 static void call(long i, bool raises)
 {
-	made++;
+	count(&made);
 	work(i, raises);
-	returned++;
+	count(&returned);
 }
 
 static void handler(int signal)
 {
 	(void)signal;
-	handled++;
+	count(&handled);
 	call(7, false);
 	if (leaps)
 		siglongjmp(out, 1);
