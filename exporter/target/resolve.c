@@ -204,7 +204,7 @@ static void refuse_wanted(struct plan *plan, struct job *job, const struct inspe
 	pid_t pid = probe->target->pid;
 	const char *generated = NULL;
 
-	if (wanted->reason == REASON_SYMBOL_NOT_FOUND && pid && wanted->text &&
+	if (wanted->reason == REASON_SYMBOL_NOT_FOUND && pid && !wanted->pattern &&
 	    job->n_generated++ < MOST_GENERATED)
 		generated = runtime_generates(pid, wanted->text, &plan->arena);
 	if (generated)
