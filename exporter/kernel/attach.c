@@ -40,7 +40,7 @@ struct attach {
 	struct loaded loaded;
 	VEC(struct open_group) groups;
 	struct sites sites;
-	size_t perf_room; /* functions that the perf tier may still take */
+	size_t perf_room;      /* functions that the perf tier may still take */
 	atomic_bool has_exits; /* some probe sits on an exit */
 };
 
@@ -232,7 +232,8 @@ static int add_exits(struct attach *attach, struct group *group, const struct pl
 
 	for (size_t i = 0; first >= 0 && i < probe->n_sites; i++) {
 		const struct plan_site *site = &probe->sites[i];
-		struct maps_site exit = {.sp_adjust = site->sp_adjust, .condition = site->condition};
+		struct maps_site exit = {.sp_adjust = site->sp_adjust,
+					 .condition = site->condition};
 		maps_set_exit(attach->loaded.maps, first + (int)i, series, &exit);
 		site_list_add(&group->exits, site->offset, (uint64_t)first + i, index);
 	}
@@ -283,13 +284,18 @@ static void release_site(struct attach *attach, int series)
 void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results)
 {
 	struct group_list groups = {0};
+	struct err err;
 
 	for (size_t i = 0; i < plan->n_probes; i++)
 		if (can_attach(attach, &plan->probes[i], &results[i]))
 			add_to_group(attach, &groups, &plan->probes[i], i, &results[i]);
-	for (size_t i = 0; i < groups.n; i++)
-		if (groups.at[i].entries.n)
+	bool published = !maps_publish(attach->loaded.maps, &err);
+	for (size_t i = 0; i < groups.n; i++) {
+		if (!published)
+			refuse_group(&groups.at[i], results, err.reason, err.msg);
+		else if (groups.at[i].entries.n)
 			attach_group(attach, &groups.at[i], plan, results);
+	}
 	group_list_fini(&groups);
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		const struct plan_probe *probe = &plan->probes[i];

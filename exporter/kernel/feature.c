@@ -125,7 +125,10 @@ int feature_try(const struct object *object, struct maps *maps, struct feature *
 
 	if (series < 0)
 		return series;
-	int result = self_offset((uintptr_t)call_target, &offset);
+	int result = maps_publish(maps, err);
+	if (result)
+		return result;
+	result = self_offset((uintptr_t)call_target, &offset);
 	if (result)
 		return err_set(err, result, REASON_INTERNAL,
 			       "/proc/self/maps: %s (is /proc mounted?)", strerror(-result));

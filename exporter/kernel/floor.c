@@ -130,10 +130,13 @@ static void enable(const struct measuring *m, bool on)
 
 static int run(struct measuring *m)
 {
+	struct err err;
 	int result = 0;
 
 	for (size_t i = 0; i < N_SUBJECTS && !result; i++)
 		result = add_subject(m, i);
+	if (!result)
+		result = maps_publish(m->maps, &err);
 	if (!result)
 		result = open_part(m, &m->sites, LINK_EXIT);
 	if (!result)

@@ -40,6 +40,7 @@ struct maps {
 	uint32_t n_series, n_slots, n_exits;
 	struct chunk *chunks; /* room for object->sizes.chunks */
 	_Atomic uint32_t n_chunks;
+	uint32_t n_published; /* of the chunks: the programs know them */
 	uint64_t fixed_bytes; /* of the maps that do not grow */
 	struct bounds_table tables[UP_BOUNDS_TABLES + 1]; /* one is our own probes' */
 	uint32_t n_tables;
@@ -103,15 +104,11 @@ static int add_chunk(struct maps *maps, struct err *err)
 			       "no memory for %zu bytes of histograms: %s", chunk_bytes(maps),
 			       strerror(-fd));
 	void *slots = mmap(NULL, chunk_bytes(maps), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	int result = slots == MAP_FAILED ? -errno : 0;
-	if (!result)
-		result = object_map_set(maps->object->map_chunks, maps->n_chunks, &fd);
-	if (result) {
-		if (slots != MAP_FAILED)
-			munmap(slots, chunk_bytes(maps));
+	if (slots == MAP_FAILED) {
+		int result = -errno;
 		close(fd);
 		return err_set(err, result, REASON_OUT_OF_RESOURCES,
-			       "cannot add a chunk of histograms: %s", strerror(-result));
+			       "cannot map a chunk of histograms: %s", strerror(-result));
 	}
 	maps->chunks[maps->n_chunks++] = (struct chunk){.fd = fd, .slots = slots};
 	return 0;
@@ -183,6 +180,23 @@ int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err)
 	probe->generation++;
 	probe->entry = (uint32_t)index;
 	return index;
+}
+
+int maps_publish(struct maps *maps, struct err *err)
+{
+	uint32_t first = maps->n_published, n = maps->n_chunks - first;
+
+	if (!n)
+		return 0;
+	_cleanup_free_ int *fds = alloc_zero(n, sizeof(*fds));
+	for (uint32_t i = 0; i < n; i++)
+		fds[i] = maps->chunks[first + i].fd;
+	int result = object_put_chunks(maps->object, first, fds, n);
+	if (result)
+		return err_set(err, result, REASON_OUT_OF_RESOURCES,
+			       "cannot add chunks of histograms: %s", strerror(-result));
+	maps->n_published += n;
+	return 0;
 }
 
 static void put_site(struct up_probe *probe, const struct maps_site *site)

@@ -22,9 +22,13 @@ void maps_close(struct maps *maps);
 
 /*
  * Take a free series with these buckets: its index, or -errno with `err` (-ENOSPC with
- * REASON_LIMIT when limits.series are in use). The record is written disabled.
+ * REASON_LIMIT when limits.series are in use). The record is written disabled; its counters can
+ * be read, but the programs find them only after maps_publish().
  */
 int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err);
+
+/* Give the programs what was added: before a series is enabled. 0, or -errno with `err`. */
+int maps_publish(struct maps *maps, struct err *err);
 
 /* Where and when a probe counts. */
 struct maps_site {

@@ -49,7 +49,9 @@ void object_close(struct object *object);
 int object_new_chunk(const struct object *object);
 /* Memory of the maps that are made at load, as the kernel accounts for it. */
 uint64_t object_fixed_bytes(const struct object *object);
-/* Write one element of an array map, or put a chunk into `chunks`. 0 or -errno. */
+/* Write one element of an array map. 0 or -errno. */
 int object_map_set(int map_fd, uint32_t key, const void *value);
+/* Put `n` chunks into `chunks`, from index `first` on. 0 or -errno. */
+int object_put_chunks(const struct object *object, uint32_t first, const int *fds, uint32_t n);
 
 #endif
