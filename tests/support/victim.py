@@ -125,8 +125,8 @@ class Victim:
                     found.append((start, end, int(fields[2], 16)))
         return found
 
-    def is_probed(self, symbol, file=None, dynamic=False):
-        """Whether the code of a function in memory differs from the file's: a breakpoint."""
+    def code(self, symbol, file=None, dynamic=False):
+        """The code of a function: (in the process' memory, in the file)."""
         file = file or self.file
         address, size = symbols(file, dynamic)[symbol]
         with open(file, "rb") as image:
@@ -136,7 +136,12 @@ class Victim:
         at = base + address - start + offset
         with open(f"/proc/{self.pid}/mem", "rb") as memory:
             memory.seek(base + address)
-            return memory.read(size) != content[at:at + size]
+            return memory.read(size), content[at:at + size]
+
+    def is_probed(self, symbol, file=None, dynamic=False):
+        """Whether the code of a function in memory differs from the file's: a breakpoint."""
+        memory, content = self.code(symbol, file, dynamic)
+        return memory != content
 
     def private_text_kib(self, file):
         """KiB of the file's executable mappings that are no longer shared with others."""
