@@ -1,16 +1,21 @@
 """The command line as a user meets it: every command, its output and its exit status."""
 
 import glob
+import fcntl
 import json
 import os
 import re
 import shutil
+import signal
+import socket
+import subprocess
 import tempfile
+import time
 import unittest
 
 import victim
-from exporter import Exporter, config, function, run, setUpModule, target
-from victim import Victim
+from exporter import BINARY, Exporter, config, function, run, setUpModule, target
+from victim import Victim, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -137,3 +142,94 @@ class Commands(unittest.TestCase):
             v.round()
             self.assertEqual(e.histogram("work").count, 100)
             e.scrape(openmetrics=True)
+
+
+class Serving(unittest.TestCase):
+    """How `serve` starts, or says why not; and that nobody's reading its log holds it up."""
+
+    def setUp(self):
+        self.text = config(target("threads", "work"))
+        self.folder = tempfile.mkdtemp(prefix="uprobe-test-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.config = os.path.join(self.folder, "config.yaml")
+        with open(self.config, "w", encoding="utf-8") as out:
+            out.write(self.text)
+
+    def serve(self, *arguments, **keys):
+        return run(f"--config.file={self.config}", *arguments, **keys)
+
+    def test_malformed_listen_addresses_are_usage(self):
+        for address in ("", "10435", "::1:9000", ":65536", "http://:10435"):
+            with self.subTest(address=address):
+                result = self.serve("--web.listen-address=127.0.0.1:0",
+                                    f"--web.listen-address={address}")
+                self.assertEqual(result.returncode, 2, result)
+                self.assertIn("listen address", result.stderr)
+                self.assertIn(address, result.stderr)
+
+    def test_addresses_that_are_taken_or_not_here(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            for address, why in ((f"127.0.0.1:{taken.getsockname()[1]}", "in use"),
+                                 ("192.0.2.1:0", "no such address")):  # TEST-NET-1
+                with self.subTest(address=address):
+                    result = self.serve(f"--web.listen-address={address}")
+                    self.assertEqual(result.returncode, 1, result)
+                    self.assertIn(address, result.stderr)
+                    self.assertIn(why, result.stderr)
+
+    def test_telemetry_paths(self):
+        for path in ("", "/", "metrics", "/-/metrics", "/-/ready", "/a b", "/<b>", "/a?b", "/a%20"):
+            with self.subTest(path=path):
+                result = self.serve(f"--web.telemetry-path={path}",
+                                    "--web.listen-address=127.0.0.1:0")
+                self.assertEqual(result.returncode, 2, result)
+                self.assertIn("web.telemetry-path", result.stderr)
+        with Exporter(self.text, arguments=["--web.telemetry-path=/some/where_else-1.txt"]) as e:
+            status, _, body = e.get("/some/where_else-1.txt")
+            self.assertEqual(status, 200)
+            self.assertIn(b"uprobe_exporter_probe_attached", body)
+            self.assertEqual(e.get("/metrics")[0], 404)
+            self.assertEqual(e.get("/-/ready")[0], 200)
+            self.assertIn(b'href="/some/where_else-1.txt"', e.get("/")[2])
+
+    def test_too_few_open_files_to_start(self):
+        wrap = ["bash", "-c", 'ulimit -n 8; exec "$0" "$@"']
+        result = self.serve("--web.listen-address=127.0.0.1:0", "--log.format=json", wrap=wrap)
+        self.assertEqual(result.returncode, 1, result)
+        errors = [json.loads(line) for line in result.stderr.splitlines()]
+        told = [line for line in errors if line.get("reason")]
+        self.assertEqual([line["reason"] for line in told], ["out_of_resources"], errors)
+        self.assertIn("RLIMIT_NOFILE", told[0]["error"])
+
+    def test_a_log_that_nobody_reads(self):
+        """It works, and ends when it is told to, though the log's pipe is full."""
+        reader, writer = os.pipe()
+        room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(writer, b"x" * room)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        with subprocess.Popen([BINARY, f"--config.file={self.config}",
+                               f"--web.listen-address=127.0.0.1:{port}"],
+                              stdin=subprocess.DEVNULL, stderr=writer) as child:
+            try:
+                os.close(writer)
+
+                def answers():
+                    try:
+                        socket.create_connection(("127.0.0.1", port), 1).close()
+                        return True
+                    except OSError:
+                        return False
+                wait_until(answers, 60, "listening")
+                for _ in range(3):
+                    child.send_signal(signal.SIGHUP)  # each is a line of the log
+                    time.sleep(0.05)
+                child.send_signal(signal.SIGTERM)
+                self.assertEqual(child.wait(20), 0)
+                self.assertEqual(os.read(reader, 2 * room), b"x" * room)
+            finally:
+                child.kill()
+                os.close(reader)
