@@ -76,7 +76,8 @@ int main(int argc, char **argv)
 		return finish(EXIT_OK);
 	}
 	if (options.version) {
-		printf("uprobe_exporter, version %s (revision %s)\n", version_number, version_revision);
+		printf("uprobe_exporter, version %s (revision %s)\n", version_number,
+		       version_revision);
 		return finish(EXIT_OK);
 	}
 	return finish(run(&options));

@@ -32,7 +32,8 @@ static int set_listen(struct options *options, const char *value)
 
 static int set_telemetry_path(struct options *options, const char *value)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.-";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.-";
 
 	/* Beside the landing page and what is under /-/, and fit to be shown in HTML. */
 	options->telemetry_path = value;

@@ -13,7 +13,7 @@ enum reason {
 	REASON_CONFIG,		  /* the config file is wrong */
 	REASON_BINARY_NOT_FOUND,  /* no such file */
 	REASON_BINARY_UNREADABLE, /* the file cannot be opened or read */
-	REASON_BINARY_CHANGED,	    /* the file was written to in place while it was probed */
+	REASON_BINARY_CHANGED,	  /* the file was written to in place while it was probed */
 	REASON_NOT_ELF,		  /* script, directory, FIFO, empty or other file */
 	REASON_WRONG_MACHINE,	  /* ELF of another class, machine or byte order */
 	REASON_BAD_ELF,		  /* truncated or inconsistent ELF */

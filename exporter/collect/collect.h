@@ -23,7 +23,7 @@ struct collect_row {
 
 struct collect_build {
 	const char *version, *revision, *tier; /* tier: the kernel mechanism in use */
-	const struct probe_floor *floors; /* n_floors, measured at start */
+	const struct probe_floor *floors;      /* n_floors, measured at start */
 	size_t n_floors;
 };
 

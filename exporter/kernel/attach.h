@@ -34,8 +34,8 @@ struct attach;
 
 /*
  * Find the best tier by trying it on our own binary, load its programs, create the maps. Raises
- * RLIMIT_NOFILE as far as allowed (libbpf raises RLIMIT_MEMLOCK on kernels that ask for it). On failure `err` names what is missing
- * (capability, sysctl, kernel feature) and what to do.
+ * RLIMIT_NOFILE as far as allowed (libbpf raises RLIMIT_MEMLOCK on kernels that ask for it). On
+ * failure `err` names what is missing (capability, sysctl, kernel feature) and what to do.
  */
 int attach_open(const struct attach_options *options, struct attach **attach, struct err *err);
 
@@ -71,7 +71,8 @@ struct attach_result {
  */
 void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results);
 
-/* Close every link into a file, at once. Series stay readable, and their probes can be attached anew. */
+/* Close every link into a file, at once. Series stay readable, and their probes can be attached
+ * anew. */
 void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino);
 
 /* The process of pid-filtered links has ended: close its links. Its series stay readable. */

@@ -45,11 +45,12 @@ static struct link_sites sites_of(const struct linking *linking, const struct si
 	};
 }
 
-/* ---- session and multi: one link for all --------------------------------------------------------- */
+/* ---- session and multi: one link for all
+ * --------------------------------------------------------- */
 
 /* 0; -EAGAIN when sites were refused, so that the group has to be linked anew; or the error. */
-static int link_all(const struct linking *linking, const struct site_list *list,
-		    const char *path, enum link_kind kind, struct linkset *links)
+static int link_all(const struct linking *linking, const struct site_list *list, const char *path,
+		    enum link_kind kind, struct linkset *links)
 {
 	const struct object *object = &linking->loaded->object;
 	struct link_sites sites = sites_of(linking, list, path);
@@ -72,7 +73,8 @@ static int link_all(const struct linking *linking, const struct site_list *list,
 	return found ? -EAGAIN : result;
 }
 
-/* ---- perf: links for each ------------------------------------------------------------------------- */
+/* ---- perf: links for each
+ * ------------------------------------------------------------------------- */
 
 /* Whether there is room for one more function; entries are what is counted. */
 static bool take_perf_room(const struct linking *linking, enum link_kind kind,
@@ -85,7 +87,8 @@ static bool take_perf_room(const struct linking *linking, enum link_kind kind,
 		return true;
 	}
 	refuse(result, REASON_LIMIT,
-	       "the perf tier takes %d functions: each takes about a quarter of a second to detach, "
+	       "the perf tier takes %d functions: each takes about a quarter of a second to "
+	       "detach, "
 	       "also when the exporter is killed; --kernel.perf-force lifts the limit",
 	       ATTACH_PERF_LIMIT);
 	return false;
@@ -109,8 +112,8 @@ static void link_one(const struct linking *linking, const struct link_sites *all
 	refuse_for_error(result, tier_of(linking), error);
 }
 
-static int link_each(const struct linking *linking, const struct site_list *list,
-		     const char *path, enum link_kind kind, struct linkset *links)
+static int link_each(const struct linking *linking, const struct site_list *list, const char *path,
+		     enum link_kind kind, struct linkset *links)
 {
 	struct link_sites sites = sites_of(linking, list, path);
 
@@ -125,16 +128,17 @@ static int link_each(const struct linking *linking, const struct site_list *list
 	return 0;
 }
 
-/* ---- a group ---------------------------------------------------------------------------------------- */
+/* ---- a group
+ * ---------------------------------------------------------------------------------------- */
 
-static int link_list(const struct linking *linking, const struct site_list *list,
-		     const char *path, enum link_kind kind, struct linkset *links)
+static int link_list(const struct linking *linking, const struct site_list *list, const char *path,
+		     enum link_kind kind, struct linkset *links)
 {
 	*links = (struct linkset){0};
 	if (!list->n)
 		return 0;
-	int result = (tier_of(linking) == TIER_PERF ? link_each : link_all)(linking, list, path, kind,
-									   links);
+	int result = (tier_of(linking) == TIER_PERF ? link_each : link_all)(linking, list, path,
+									    kind, links);
 	if (result)
 		linkset_close(links);
 	return result;
@@ -164,7 +168,8 @@ static int link_rounds(const struct linking *linking, const char *path, struct l
 
 	for (int round = 0; round < ROUNDS && result == -EAGAIN; round++)
 		result = *linking->stop ? -ECANCELED : link_once(linking, path, linked);
-	return result == -EAGAIN ? -EIO : result; /* it goes on refusing: something is wrong there */
+	return result == -EAGAIN ? -EIO
+				 : result; /* it goes on refusing: something is wrong there */
 }
 
 /*

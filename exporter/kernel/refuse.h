@@ -10,7 +10,8 @@ void refuse(struct attach_result *result, enum reason reason, const char *fmt, .
 /* The reason that stands for an error (-errno) of the kernel's. */
 enum reason refuse_reason(int error);
 
-/* The same where no single probe is meant: what is not about rights or room is a missing feature. */
+/* The same where no single probe is meant: what is not about rights or room is a missing feature.
+ */
 enum reason refuse_load_reason(int error);
 
 /* For an error of the kernel's (-errno), with what is in the way and what to do. */

@@ -56,8 +56,8 @@ static struct site_entry *find_or_add(struct sites *sites, const struct plan_fil
 	return entry;
 }
 
-int sites_take(struct sites *sites, const struct plan_file *file, uint64_t offset,
-	       uint32_t *number, uint32_t *member)
+int sites_take(struct sites *sites, const struct plan_file *file, uint64_t offset, uint32_t *number,
+	       uint32_t *member)
 {
 	struct site_entry *entry = find_or_add(sites, file, offset);
 

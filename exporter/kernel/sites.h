@@ -24,8 +24,8 @@ struct sites {
 };
 
 /* Take a place on an instruction: 0, or -ENOSPC when UP_SITE_PROBES are there already. */
-int sites_take(struct sites *sites, const struct plan_file *file, uint64_t offset,
-	       uint32_t *number, uint32_t *member);
+int sites_take(struct sites *sites, const struct plan_file *file, uint64_t offset, uint32_t *number,
+	       uint32_t *member);
 void sites_release(struct sites *sites, uint32_t number, uint32_t member);
 void sites_fini(struct sites *sites);
 

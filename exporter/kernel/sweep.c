@@ -80,8 +80,7 @@ static const struct up_ended *find_word(const struct ended_list *list, uint32_t 
 	const struct ended *found =
 		list->n ? bsearch(&key, list->at, list->n, sizeof(key), by_id) : NULL;
 
-	if (!found || start_ns >= found->word.when_ns ||
-	    found->word.reason >= UP_ABANDONED_REASONS)
+	if (!found || start_ns >= found->word.when_ns || found->word.reason >= UP_ABANDONED_REASONS)
 		return NULL;
 	return &found->word;
 }

@@ -28,11 +28,11 @@ struct plan_site {
 
 /* A file that probes go into, opened once: path and descriptor mean the same inode. */
 struct plan_file {
-	const char *path;     /* canonical, for people */
-	int fd;		      /* O_RDONLY, owned by the plan */
+	const char *path; /* canonical, for people */
+	int fd;		  /* O_RDONLY, owned by the plan */
 	dev_t dev;
 	ino_t ino;
-	const char *build_id; /* lower-case hex, "" when the file has none */
+	const char *build_id;		 /* lower-case hex, "" when the file has none */
 	uint64_t exec_offset, exec_size; /* file part covering all executable PT_LOADs */
 	/* What a probe without process filter touches; 0 when not counted. */
 	uint32_t mapping_processes, mapping_programs;
@@ -52,7 +52,8 @@ struct plan_probe {
 	const char *label; /* value of the label `function`; for `match:` the name that matched */
 
 	enum reason reason; /* REASON_NONE: can be attached; else why not */
-	const char *detail; /* for people: why not and the way out, or why this strategy; "" if none */
+	const char
+		*detail; /* for people: why not and the way out, or why this strategy; "" if none */
 	const char *warning; /* something to tell though it can be attached; NULL if none */
 
 	/* The rest is meaningful only as far as resolution came. */
@@ -61,8 +62,8 @@ struct plan_probe {
 	uint64_t symbol_offset;	      /* file offset of the symbol */
 	uint64_t entry_offset;	      /* file offset of the entry probe */
 	uint64_t size;		      /* bytes; 0 when the symbol has none */
-	int32_t entry_sp_adjust;    /* bytes to add to sp at the entry probe to get it at the symbol */
-	uint32_t entry_condition;   /* enum up_condition: the entry counts only if it holds */
+	int32_t entry_sp_adjust; /* bytes to add to sp at the entry probe to get it at the symbol */
+	uint32_t entry_condition; /* enum up_condition: the entry counts only if it holds */
 	struct plan_entry entry;
 	enum exit_strategy strategy;
 	const struct plan_site *sites; /* STRATEGY_RETURN_SITES: n_sites exits */

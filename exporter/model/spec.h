@@ -18,7 +18,8 @@ enum exit_mode { EXIT_AUTO, EXIT_URETPROBE, EXIT_RETURN_SITES, EXIT_NONE };
 /* `host_cost:` — whether a target may cost every process of the machine. */
 enum host_cost { HOST_COST_REFUSE, HOST_COST_ALLOW };
 
-/* Upper bounds of the classic buckets, ascending, distinct, > 0, in nanoseconds; `+Inf` is implied. */
+/* Upper bounds of the classic buckets, ascending, distinct, > 0, in nanoseconds; `+Inf` is implied.
+ */
 struct buckets {
 	const uint64_t *bound_ns;
 	size_t n;
@@ -64,17 +65,17 @@ struct spec_target {
 };
 
 struct spec_limits {
-	uint32_t series;    /* slots for series */
-	uint32_t in_flight; /* open calls followed by return-sites probes */
-	uint32_t shards;    /* at most this many copies of a series, spread over the CPUs */
+	uint32_t series;	/* slots for series */
+	uint32_t in_flight;	/* open calls followed by return-sites probes */
+	uint32_t shards;	/* at most this many copies of a series, spread over the CPUs */
 	uint32_t host_programs; /* more distinct programs than this mapping a file is `host_cost` */
 };
 
-#define SPEC_DEFAULT_SERIES 1024
-#define SPEC_DEFAULT_IN_FLIGHT 65536
-#define SPEC_DEFAULT_SHARDS 16
+#define SPEC_DEFAULT_SERIES	   1024
+#define SPEC_DEFAULT_IN_FLIGHT	   65536
+#define SPEC_DEFAULT_SHARDS	   16
 #define SPEC_DEFAULT_HOST_PROGRAMS 8
-#define SPEC_DEFAULT_MATCH_MAX 100
+#define SPEC_DEFAULT_MATCH_MAX	   100
 
 struct spec {
 	struct arena arena;

@@ -13,7 +13,7 @@
 
 #include "options.h"
 
-#define PARSE(options, ...)                                                       \
+#define PARSE(options, ...)                                                                        \
 	parse((options), (char *[]){(char[]){"uprobe_exporter"}, __VA_ARGS__, NULL})
 #define ARG(text) ((char[]){text})
 
@@ -105,15 +105,22 @@ static void refuses(void **state)
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("stray")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--log.level=loud")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--kernel.tier=best")), 0);
-	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--kernel.perf-force=1")), 0);
-	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=m")), 0);
-	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/")), 0);
-	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/-/ready")), 0);
-	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/<b>")), 0);
-	assert_int_not_equal(PARSE(&options, ARG("check"), ARG("--config.file=x"), ARG("--usdt")), 0);
+	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--kernel.perf-force=1")),
+			     0);
+	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=m")),
+			     0);
+	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/")),
+			     0);
+	assert_int_not_equal(
+		PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/-/ready")), 0);
+	assert_int_not_equal(
+		PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/<b>")), 0);
+	assert_int_not_equal(PARSE(&options, ARG("check"), ARG("--config.file=x"), ARG("--usdt")),
+			     0);
 	assert_int_not_equal(PARSE(&options, ARG("list")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("list"), ARG("a"), ARG("b"), ARG("c")), 0);
-	assert_int_not_equal(PARSE(&options, ARG("list"), ARG("a"), ARG("--usdt"), ARG("--functions")), 0);
+	assert_int_not_equal(
+		PARSE(&options, ARG("list"), ARG("a"), ARG("--usdt"), ARG("--functions")), 0);
 	fflush(stderr);
 	dup2(saved, STDERR_FILENO);
 	close(saved);

@@ -13,7 +13,8 @@
 static void tells_site_errors(void **state)
 {
 	static const int of_site[] = {-524 /* ENOTSUPP */, -EINVAL, -EOPNOTSUPP, -EIO};
-	static const int of_all[] = {0, -EPERM, -EACCES, -ESRCH, -ENOMEM, -EMFILE, -ENOENT, -ENOSYS};
+	static const int of_all[] = {0,	      -EPERM,  -EACCES, -ESRCH,
+				     -ENOMEM, -EMFILE, -ENOENT, -ENOSYS};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(of_site) / sizeof(*of_site); i++)

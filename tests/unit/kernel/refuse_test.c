@@ -11,8 +11,9 @@
 #include "kernel/refuse.h"
 
 #ifndef ENOTSUPP
-#define ENOTSUPP 524 /* the kernel's own; what it says of an instruction that no probe can be on   \
-		      */
+#define ENOTSUPP                                                                                   \
+	524 /* the kernel's own; what it says of an instruction that no probe can be on            \
+	     */
 #endif
 
 static const struct {
