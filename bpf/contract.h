@@ -16,7 +16,7 @@
 
 #include <linux/types.h>
 
-/* ---- counters and histograms --------------------------------------------------------------- */
+/* ---- counters and histograms ---- */
 
 /* Why an entered call will never be observed (metric uprobe_function_abandoned_calls_total). */
 enum up_abandoned {
@@ -79,7 +79,7 @@ _Static_assert(sizeof(struct up_bounds) == 8 + 8 * UP_MAX_EDGES + 2 * (UP_STRIDE
 	       "no padding in up_bounds");
 _Static_assert(UP_MAX_EDGES + 1 <= 2 * UP_SLOT_CELLS, "a layout fits two slots");
 
-/* ---- probes ---------------------------------------------------------------------------------- */
+/* ---- probes ---- */
 
 enum up_probe_flags {
 	UP_PROBE_ENABLED = 1 << 0,	/* count; otherwise the hit is ignored */

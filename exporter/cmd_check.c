@@ -120,8 +120,7 @@ static void put_json(struct strbuf *out, const struct plan *plan)
 	strbuf_puts(out, "\n]\n");
 }
 
-/* ---- as text
- * ------------------------------------------------------------------------------------- */
+/* ---- as text ---- */
 
 struct row {
 	char *cell[COLUMNS]; /* owned */

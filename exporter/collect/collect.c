@@ -41,8 +41,7 @@ struct scrape {
 	struct last_layout last;
 };
 
-/* ---- what one row tells
- * -------------------------------------------------------------------------- */
+/* ---- what one row tells ---- */
 
 /* `exit: none` counts calls; all else measures them. By the config alone, so that a function's
  * series are the same whether it is attached or not. */
@@ -105,8 +104,7 @@ static const struct up_bounds *layout(struct scrape *scrape, struct buckets buck
 	return &last->table;
 }
 
-/* ---- one function's series in one family
- * ----------------------------------------------------------- */
+/* ---- one function's series in one family ---- */
 
 /* A series with the function's labels and, unless `name` is NULL, one more. */
 static struct series *add(struct scrape *scrape, const struct function *function, const char *name,
@@ -353,8 +351,7 @@ static void add_function_family(struct scrape *scrape, const struct function_fam
 	builder_end(&scrape->builder);
 }
 
-/* ---- the exporter itself
- * --------------------------------------------------------------------------- */
+/* ---- the exporter itself ---- */
 
 static void add_exporter_info(struct builder *builder, const struct family *kind,
 			      const struct label *labels, size_t n_labels)

@@ -13,7 +13,7 @@ static int find(const struct schema *schema, const char *name)
 	return -1;
 }
 
-/* ---- unknown keys ---------------------------------------------------------------------------- */
+/* ---- unknown keys ---- */
 
 static int nearest(const struct schema *schema, const char *written)
 {
@@ -78,7 +78,7 @@ static int unknown_key(const struct fields_context *context, const struct schema
 	return meant;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static void mark(bool *seen, const struct schema *schema, int field)
 {

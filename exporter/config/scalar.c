@@ -22,7 +22,7 @@ bool scalar_expect(struct report *report, const char *key, const struct yaml_val
 	return false;
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 static bool is_clean(const char *text)
 {
@@ -59,7 +59,7 @@ bool scalar_text(struct report *report, const char *key, const struct yaml_value
 	return false;
 }
 
-/* ---- integers -------------------------------------------------------------------------------- */
+/* ---- integers ---- */
 
 static bool parse_decimal(const char *text, uint64_t *out)
 {
@@ -138,7 +138,7 @@ bool scalar_place(struct report *report, const char *key, const struct yaml_valu
 	return true;
 }
 
-/* ---- durations ------------------------------------------------------------------------------- */
+/* ---- durations ---- */
 
 static const char *const duration_advice[] = {
 	[DURATION_NOT_ONE] = "is not a duration: write a number and a unit without blanks, such as "
@@ -165,7 +165,7 @@ bool scalar_bound(struct report *report, const struct yaml_value *value, uint64_
 	return false;
 }
 
-/* ---- choices --------------------------------------------------------------------------------- */
+/* ---- choices ---- */
 
 /* "a, b or c": those that are supported, which come first. */
 static void add_names(struct strbuf *out, const struct choice *choices, size_t n)

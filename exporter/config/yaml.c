@@ -38,7 +38,7 @@ struct builder {
 	size_t aliases, expanded, documents;
 };
 
-/* ---- positions ------------------------------------------------------------------------------- */
+/* ---- positions ---- */
 
 /* libyaml counts characters; the report wants bytes. */
 #define CHARS_A_STEP 64
@@ -121,7 +121,7 @@ static void close_span(const struct builder *b, const struct open *open, const y
 	}
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static struct yaml_value *new_value(struct builder *b, enum yaml_kind kind, struct span span)
 {
@@ -273,7 +273,7 @@ static int open_mapping(struct builder *b, const yaml_event_t *event)
 			       event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- keys ---- */
 
 static bool good_key(struct builder *b, const struct yaml_value *key)
 {
@@ -372,7 +372,7 @@ static int close_collection(struct builder *b, const yaml_event_t *event)
 	return 0;
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static int start_document(struct builder *b, const yaml_event_t *event)
 {

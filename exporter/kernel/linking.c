@@ -45,8 +45,7 @@ static struct link_sites sites_of(const struct linking *linking, const struct si
 	};
 }
 
-/* ---- session and multi: one link for all
- * --------------------------------------------------------- */
+/* ---- session and multi: one link for all ---- */
 
 /* 0; -EAGAIN when sites were refused, so that the group has to be linked anew; or the error. */
 static int link_all(const struct linking *linking, const struct site_list *list, const char *path,
@@ -73,8 +72,7 @@ static int link_all(const struct linking *linking, const struct site_list *list,
 	return found ? -EAGAIN : result;
 }
 
-/* ---- perf: links for each
- * ------------------------------------------------------------------------- */
+/* ---- perf: links for each ---- */
 
 /* Whether there is room for one more function; entries are what is counted. */
 static bool take_perf_room(const struct linking *linking, enum link_kind kind,
@@ -128,8 +126,7 @@ static int link_each(const struct linking *linking, const struct site_list *list
 	return 0;
 }
 
-/* ---- a group
- * ---------------------------------------------------------------------------------------- */
+/* ---- a group ---- */
 
 static int link_list(const struct linking *linking, const struct site_list *list, const char *path,
 		     enum link_kind kind, struct linkset *links)

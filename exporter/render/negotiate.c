@@ -62,8 +62,7 @@ struct range {
 	int weight; /* 0..FULL_WEIGHT */
 };
 
-/* ---- lexing
- * -------------------------------------------------------------------------------------- */
+/* ---- lexing ---- */
 
 static bool is_token_char(char c)
 {
@@ -135,8 +134,7 @@ static void skip_element(const char **at)
 	}
 }
 
-/* ---- parsing
- * ------------------------------------------------------------------------------------- */
+/* ---- parsing ---- */
 
 static bool is(struct token token, const char *text)
 {
@@ -194,8 +192,7 @@ static bool parse_range(const char **at, struct range *range)
 	return !**at || **at == ',';
 }
 
-/* ---- choosing
- * ------------------------------------------------------------------------------------ */
+/* ---- choosing ---- */
 
 /* How closely a range names an offer: 1 a wildcard for all, 2 for the subtype, 3 the type, 4 with
  * its version; 0 not at all. */

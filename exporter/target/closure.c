@@ -368,8 +368,7 @@ static void explore(struct closure *closure, uint32_t index)
 	body_free(&body);
 }
 
-/* ---- searching
- * ----------------------------------------------------------------------------------- */
+/* ---- searching ---- */
 
 static void enqueue(struct closure *closure, uint32_t index, uint32_t from)
 {

@@ -116,7 +116,7 @@ static bool find_address(const struct code_view *view, uint32_t index, ZydisRegi
 	return false;
 }
 
-/* ---- the bound of the index ------------------------------------------------------------------ */
+/* ---- the bound of the index ---- */
 
 /* What holds the index: a register, or the place in memory that it was loaded from. */
 struct holder {
@@ -242,7 +242,7 @@ static int64_t find_bound(const struct code_view *view, uint32_t index, ZydisReg
 	return bound;
 }
 
-/* ---- reading tables -------------------------------------------------------------------------- */
+/* ---- reading tables ---- */
 
 struct table {
 	uint64_t address, base; /* entries of four bytes are relative to `base` */
@@ -317,7 +317,7 @@ static void read_addresses(const struct code_view *view, const struct table *tab
 	read_table(view, table, indirect);
 }
 
-/* ---- the forms ------------------------------------------------------------------------------- */
+/* ---- the forms ---- */
 
 /* A jump through, or a load of, a scaled element: `operand` of step `index`. */
 static bool resolve_element(const struct code_view *view, uint32_t index,

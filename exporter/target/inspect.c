@@ -240,8 +240,7 @@ static void suggest(struct inspection *inspection)
 	nearest_fini(&nearest);
 }
 
-/* ---- imports
- * -------------------------------------------------------------------------------------- */
+/* ---- imports ---- */
 
 static const char *import_text(const struct inspection *inspection, const char *name,
 			       const char *library)
@@ -283,8 +282,7 @@ static void find_imports(struct inspection *inspection)
 	}
 }
 
-/* ---- the code
- * ------------------------------------------------------------------------------------ */
+/* ---- the code ---- */
 
 static void judge_all(struct inspection *inspection)
 {

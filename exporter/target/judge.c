@@ -55,8 +55,7 @@ static const char *keep(struct judging *judging, struct strbuf *text)
 	return kept;
 }
 
-/* ---- decoding
- * ------------------------------------------------------------------------------------ */
+/* ---- decoding ---- */
 
 static void decode(const struct judging *judging, const struct judged *judged, struct body *body)
 {
@@ -137,8 +136,7 @@ static void find_sites(struct judging *judging, const struct code *code, struct 
 						 "at the start, as the cheaper site is an exit");
 }
 
-/* ---- exits
- * --------------------------------------------------------------------------------------- */
+/* ---- exits ---- */
 
 /* Why an exit cannot be probed, or NULL. */
 static const char *exit_obstacle(const struct judging *judging, const struct code_exit *exit)
@@ -206,8 +204,7 @@ static void find(struct judging *judging, const struct judged *judged, struct fi
 	body_free(&body);
 }
 
-/* ---- deciding
- * ------------------------------------------------------------------------------------ */
+/* ---- deciding ---- */
 
 static const char go_warning[] =
 	"a Go function that has to grow its stack begins again: that call is counted twice";

@@ -137,8 +137,7 @@ static void make_wishes(struct resolution *resolution, const struct spec_target 
 	}
 }
 
-/* ---- decisions on one probe
- * ---------------------------------------------------------------------- */
+/* ---- decisions on one probe ---- */
 
 /* What to tell when the process that is asked for does not map the file; NULL when it does. */
 static const char *unmapped_text(struct plan *plan, struct job *job, pid_t pid)
@@ -306,8 +305,7 @@ static void count_mappings(struct plan *plan)
 	}
 }
 
-/* ---- probes at one place
- * --------------------------------------------------------------------------- */
+/* ---- probes at one place ---- */
 
 static bool same_buckets(const struct buckets *a, const struct buckets *b)
 {

@@ -61,8 +61,7 @@ static const char *const switchers[] = {
 
 #define N_ITEMS(a) (sizeof(a) / sizeof((a)[0]))
 
-/* ---- the perf map
- * -------------------------------------------------------------------------------- */
+/* ---- the perf map ---- */
 
 /* The number that the process has in its own pid namespace. */
 static int own_number(pid_t pid)
@@ -134,8 +133,7 @@ static bool perf_map_lists(pid_t pid, const char *function)
 	return found;
 }
 
-/* ---- mappings
- * ------------------------------------------------------------------------------------ */
+/* ---- mappings ---- */
 
 struct look {
 	int runtime, switcher; /* indexes; -1: none */

@@ -19,8 +19,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* ---- a config of two targets
- * ---------------------------------------------------------------------- */
+/* ---- a config of two targets ---- */
 
 static const uint64_t bounds[] = {1000, 1000000, 1000000000};
 static const uint64_t few_bounds[] = {5000};
@@ -119,8 +118,7 @@ static void assert_lacks(const char *text, const char *part)
 		fail_msg("%s in\n%s", part, text);
 }
 
-/* ---- tests
- * ------------------------------------------------------------------------------------------ */
+/* ---- tests ---- */
 
 static void every_function_is_there_before_it_is_attached(void **state)
 {

@@ -123,8 +123,7 @@ static int name_odd_values(void **state)
 	return 0;
 }
 
-/* ---- golden files
- * --------------------------------------------------------------------------------- */
+/* ---- golden files ---- */
 
 static const struct {
 	const char *renderer, *path;
@@ -190,8 +189,7 @@ static void no_locale_changes_a_byte(void **state)
 	}
 }
 
-/* ---- hostile labels
- * ------------------------------------------------------------------------------- */
+/* ---- hostile labels ---- */
 
 static const char *const hostile[] = {
 	"",

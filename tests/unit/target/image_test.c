@@ -58,8 +58,7 @@ static unsigned char *read_right(size_t *length)
 	return bytes;
 }
 
-/* ---- not ELF
- * -------------------------------------------------------------------------------------- */
+/* ---- not ELF ---- */
 
 static void files_that_are_not_elf(void **state)
 {
@@ -165,8 +164,7 @@ static void odd_names_work(void **state)
 	free(bytes);
 }
 
-/* ---- damaged ELF
- * ------------------------------------------------------------------------------------ */
+/* ---- damaged ELF ---- */
 
 /* Where in a file of these tests' own making the interesting headers are. */
 struct parts {

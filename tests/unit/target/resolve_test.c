@@ -286,8 +286,7 @@ static void folded_functions_are_noticed(void **state)
 	plan_free(plan);
 }
 
-/* ---- processes and cost
- * -------------------------------------------------------------------------- */
+/* ---- processes and cost ---- */
 
 static const char *libc_path(void)
 {

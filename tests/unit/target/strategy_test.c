@@ -24,8 +24,7 @@ static void has_text(const struct one *one, const char *text)
 		fail_msg("\"%s\" is not in: %s", text, one->probe->detail);
 }
 
-/* ---- how exits are seen
- * -------------------------------------------------------------------------- */
+/* ---- how exits are seen ---- */
 
 static const struct {
 	const char *path, *symbol, *text;
@@ -99,8 +98,7 @@ static void a_tail_call_is_told_of(void **state)
 	one_free(&one);
 }
 
-/* ---- where probes go
- * ----------------------------------------------------------------------------- */
+/* ---- where probes go ---- */
 
 static const struct {
 	const char *symbol;
@@ -186,8 +184,7 @@ static void a_conditional_tail_call_counts_when_it_is_taken(void **state)
 	one_free(&one);
 }
 
-/* ---- Go
- * ------------------------------------------------------------------------------------------ */
+/* ---- Go ---- */
 
 static void go_entries_count_when_the_stack_is_large_enough(void **state)
 {
@@ -217,8 +214,7 @@ static void go_entries_count_when_the_stack_is_large_enough(void **state)
 	EXPECT(GO, "small_frame", EXIT_AUTO, REASON_GO_UNSUPPORTED);
 }
 
-/* ---- whole files
- * --------------------------------------------------------------------------------- */
+/* ---- whole files ---- */
 
 struct names {
 	struct arena arena;

@@ -181,8 +181,7 @@ static void a_million_symbols_fit(void **state)
 	assert_int_equal(within(128 * 1024, 60, list_big), 0);
 }
 
-/* ---- strings
- * -------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 static void strings_of_any_length_are_found(void **state)
 {
