@@ -112,8 +112,7 @@ enum up_condition {
 	UP_CONDITION_X86 = 1, /* .. UP_CONDITION_X86 + 15 */
 };
 
-/* ---- calls in flight ---------------------------------------------------------------------------
- */
+/* ---- calls in flight ---- */
 
 /* The kernel keeps at most this many pending returns a thread (MAX_URETPROBE_DEPTH). */
 #define UP_MAX_DEPTH 64

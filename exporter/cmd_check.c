@@ -20,8 +20,7 @@ static const char *const assumed[] = {
 
 enum { N_ASSUMED = sizeof(assumed) / sizeof(*assumed), COLUMNS = 7, WIDEST = 40 };
 
-/* ---- as JSON ------------------------------------------------------------------------------------
- */
+/* ---- as JSON ---- */
 
 static void put_member(struct strbuf *out, const char *name, const char *value)
 {

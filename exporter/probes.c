@@ -51,8 +51,7 @@ static double now_unix(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 /* The plan has the probes of each target one after another. */
 static void init_probes(struct probes *probes, const struct plan *plan)

@@ -9,8 +9,7 @@
 
 #include "bpf/contract.h"
 
-/* ---- names that must differ --------------------------------------------------------------------
- */
+/* ---- names that must differ ---- */
 
 struct named {
 	const char *name;
@@ -113,8 +112,7 @@ static void check_function_names(struct report *report, const struct draft_targe
 	find_duplicates(report, &names, same_function);
 }
 
-/* ---- totals ------------------------------------------------------------------------------------
- */
+/* ---- totals ---- */
 
 /* At the first function that does not fit. How many a `match` finds is not known yet. */
 static void check_series(struct report *report, const struct draft *draft)

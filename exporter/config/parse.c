@@ -39,8 +39,7 @@ static char *keep(struct parser *p, const char *text)
 	return arena_strdup(p->arena, text);
 }
 
-/* ---- shared by defaults and functions ----------------------------------------------------------
- */
+/* ---- shared by defaults and functions ---- */
 
 static const struct choice exits[] = {
 	{"auto", EXIT_AUTO},
@@ -59,8 +58,7 @@ static bool read_exit(struct parser *p, const struct yaml_value *value, enum exi
 	return true;
 }
 
-/* ---- defaults ----------------------------------------------------------------------------------
- */
+/* ---- defaults ---- */
 
 static void read_default_buckets(struct parser *p, const struct yaml_value *value, void *into)
 {
@@ -85,8 +83,7 @@ static void read_defaults(struct parser *p, const struct yaml_value *value, void
 	fields_read(&p->context, &defaults, value, into);
 }
 
-/* ---- limits ------------------------------------------------------------------------------------
- */
+/* ---- limits ---- */
 
 static void read_limit(struct parser *p, const char *key, const struct yaml_value *value,
 		       uint64_t high, uint32_t *limit)
@@ -135,8 +132,7 @@ static void read_limits(struct parser *p, const struct yaml_value *value, void *
 	fields_read(&p->context, &limits, value, &draft->spec->limits);
 }
 
-/* ---- functions ---------------------------------------------------------------------------------
- */
+/* ---- functions ---- */
 
 static void read_symbol(struct parser *p, const struct yaml_value *value, void *into)
 {
@@ -310,8 +306,7 @@ static void read_functions(struct parser *p, const struct yaml_value *value, voi
 	}
 }
 
-/* ---- process filters ---------------------------------------------------------------------------
- */
+/* ---- process filters ---- */
 
 static void read_pid(struct parser *p, const struct yaml_value *value, void *into)
 {
@@ -347,8 +342,7 @@ static void read_process(struct parser *p, const struct yaml_value *value, void 
 	fields_read(&p->context, &process, value, into);
 }
 
-/* ---- targets -----------------------------------------------------------------------------------
- */
+/* ---- targets ---- */
 
 static void read_target_name(struct parser *p, const struct yaml_value *value, void *into)
 {
@@ -428,8 +422,7 @@ static void read_targets(struct parser *p, const struct yaml_value *value, void 
 	}
 }
 
-/* ---- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file ---- */
 
 static const struct field top_fields[] = {
 	{.name = "defaults", .read = read_defaults},

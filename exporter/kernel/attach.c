@@ -85,8 +85,7 @@ uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most)
 	return maps_memory_bytes(attach->loaded.maps, at_most);
 }
 
-/* ---- attaching a plan ---------------------------------------------------------------------------
- */
+/* ---- attaching a plan ---- */
 
 /* Give a probe its series; false, with the reason in `result`, when there is none left. */
 static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
@@ -306,8 +305,7 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 	}
 }
 
-/* ---- the end ------------------------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 static void close_group(struct attach *attach, struct open_group *open)
 {

@@ -144,8 +144,7 @@ void closure_fini(struct closure *closure)
 	slots_fini(&closure->slots);
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------
- */
+/* ---- nodes ---- */
 
 static size_t place_of(const struct closure *closure, uint64_t address)
 {

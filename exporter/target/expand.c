@@ -54,8 +54,7 @@ static bool is_place(const struct spec_function *function)
 	return function->by == BY_OFFSET || function->by == BY_ADDRESS;
 }
 
-/* ---- the pass over the symbols -----------------------------------------------------------------
- */
+/* ---- the pass over the symbols ---- */
 
 /* A symbol's name in all its forms, made as they are needed. */
 struct forms {
@@ -141,8 +140,7 @@ static void close_pass(struct pass *pass)
 	image_close(&pass->image);
 }
 
-/* ---- patterns ----------------------------------------------------------------------------------
- */
+/* ---- patterns ---- */
 
 /* By pattern, then by place; of one place the shortest name first, and its versioned form. */
 static int by_place(const void *left, const void *right)
@@ -339,8 +337,7 @@ static void settle_patterns(struct pass *pass)
 	}
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 void expand_functions(const struct plan_file *file, struct expansion *const *list, size_t n,
 		      struct arena *arena)

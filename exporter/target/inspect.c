@@ -138,8 +138,7 @@ static void choose_all(struct inspection *inspection)
 	}
 }
 
-/* ---- names that were not found, and IFUNCs ------------------------------------------------------
- */
+/* ---- names that were not found, and IFUNCs ---- */
 
 /* Whatever may be the cause that a name is not there. */
 static void put_causes(const struct inspection *inspection, bool has_near, struct strbuf *text)

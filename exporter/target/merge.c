@@ -51,8 +51,7 @@ static int by_order(const void *left, const void *right)
 	return (a->order > b->order) - (a->order < b->order);
 }
 
-/* ---- one function, one series ------------------------------------------------------------------
- */
+/* ---- one function, one series ---- */
 
 /* Those that were not found last. */
 static int by_offset(const void *left, const void *right)
@@ -98,8 +97,7 @@ static void drop_duplicates(struct merge *merge)
 		qsort(all, merge->all.n, sizeof(*all), by_order);
 }
 
-/* ---- labels ------------------------------------------------------------------------------------
- */
+/* ---- labels ---- */
 
 /* Bytes that are no text, and control characters, would break what is scraped. */
 static char *clean(struct arena *arena, const char *text)
@@ -225,8 +223,7 @@ static void label_matches(struct merge *merge)
 	qsort(merge->all.at, merge->all.n, sizeof(*merge->all.at), by_order);
 }
 
-/* ---- the result --------------------------------------------------------------------------------
- */
+/* ---- the result ---- */
 
 static int by_wanted_label(const void *left, const void *right)
 {

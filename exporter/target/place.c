@@ -43,8 +43,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(const struct place *pla
 	place->wanted->detail = arena_strdup(place->arena, text);
 }
 
-/* ---- where it is -------------------------------------------------------------------------------
- */
+/* ---- where it is ---- */
 
 static bool find_offset(struct place *place)
 {
@@ -84,8 +83,7 @@ static void refuse_outside(const struct place *place)
 	       by_offset ? "offset" : "address", position, hint);
 }
 
-/* ---- what covers it ----------------------------------------------------------------------------
- */
+/* ---- what covers it ---- */
 
 /* The index of the last known function at or before the address; SIZE_MAX: none. */
 static size_t last_before(const struct functions *functions, uint64_t address)
@@ -136,8 +134,7 @@ static void find_cover(struct place *place)
 	functions_name(place->functions, place->start, place->name);
 }
 
-/* ---- decisions ---------------------------------------------------------------------------------
- */
+/* ---- decisions ---- */
 
 static const char *where_text(const struct place *place, uint64_t address)
 {

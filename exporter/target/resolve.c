@@ -69,8 +69,7 @@ static void warn(struct plan *plan, struct plan_probe *probe, const char *text)
 		probe->warning ? arena_printf(&plan->arena, "%s; %s", probe->warning, text) : text;
 }
 
-/* ---- files -------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 static struct job *job_for(struct resolution *resolution, const struct file *file)
 {
@@ -371,8 +370,7 @@ static void share_within(struct plan *plan, struct job *job)
 	}
 }
 
-/* ---- the plan ----------------------------------------------------------------------------------
- */
+/* ---- the plan ---- */
 
 static void plan_wish(struct plan *plan, const struct wish *wish)
 {

@@ -52,8 +52,7 @@ static char *read_file(const char *path, size_t *length)
 	return strbuf_take(&text);
 }
 
-/* ---- committed configs -------------------------------------------------------------------------
- */
+/* ---- committed configs ---- */
 
 static void compare(const char *in, const char *name, int want_rc)
 {
@@ -114,8 +113,7 @@ static void example_configs_parse(void **state)
 	assert_true(compare_all("config", 0) >= 2);
 }
 
-/* ---- files -------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 /* Load folder/name, which must fail with `rc` and say `said` behind its path; then remove it. */
 static void check_load(const char *name, int rc, const char *said)
@@ -209,8 +207,7 @@ static void an_unreadable_file_is_named(void **state)
 	unlink(path);
 }
 
-/* ---- size --------------------------------------------------------------------------------------
- */
+/* ---- size ---- */
 
 /* A right config of exactly `length` bytes, the rest a comment. */
 static char *padded(size_t length)

@@ -239,8 +239,7 @@ static void drain_waits_for_answers_only(void **state)
 	connections_fini(&table);
 }
 
-/* ---- on a server ------------------------------------------------------------------------------
- */
+/* ---- on a server ---- */
 
 static void dial_many(const struct http_server *server, int *fds, int n, const char *request)
 {

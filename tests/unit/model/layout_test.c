@@ -14,7 +14,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* ---- exact arithmetic: numbers of 480 bits, enough for (2^44)^8 and 10^72 * 2^104 ---------- */
+/* ---- exact arithmetic: numbers of 480 bits, enough for (2^44)^8 and 10^72 * 2^104 ---- */
 
 enum { LIMBS = 15 };
 struct big {
@@ -62,8 +62,7 @@ static bool at_most_edge(uint64_t ns, int index)
 	return big_compare(&left, &right) <= 0;
 }
 
-/* ---- tables to try ----------------------------------------------------------------------------
- */
+/* ---- tables to try ---- */
 
 static uint64_t random_state = 88172645463325252U;
 
@@ -160,8 +159,7 @@ static uint32_t cell_by_definition(const struct up_bounds *table, uint64_t ns)
 	return cell;
 }
 
-/* ---- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ---- */
 
 static void native_edges_are_true_floors(void **state)
 {

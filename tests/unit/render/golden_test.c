@@ -31,8 +31,7 @@
 #define SERIES(array) .series = (array), .n_series = COUNT(array)
 #define LABELS(array) .labels = (array), .n_labels = COUNT(array)
 
-/* ---- the snapshot -------------------------------------------------------------------------------
- */
+/* ---- the snapshot ---- */
 
 static const struct label pg_run[] = {{"target", "postgres"}, {"function", "PortalRun"}};
 static const struct label cxx[] = {

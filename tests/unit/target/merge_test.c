@@ -4,8 +4,7 @@
 #include "base/utf8.h"
 #include "target/merge.h"
 
-/* ---- one function, one series ------------------------------------------------------------------
- */
+/* ---- one function, one series ---- */
 
 static void the_first_entry_wins(void **state)
 {
@@ -93,8 +92,7 @@ static void a_name_of_the_config_is_kept(void **state)
 	many_free(&many);
 }
 
-/* ---- labels of any name ------------------------------------------------------------------------
- */
+/* ---- labels of any name ---- */
 
 #define N 6
 

@@ -198,8 +198,7 @@ static void imports_name_the_library_that_defines_them(void **state)
 	EXPECT(ELF_DIR "plain.nopie", "printf", EXIT_AUTO, REASON_SYMBOL_UNDEFINED, "libc.so.6");
 }
 
-/* ---- sharing ------------------------------------------------------------------------------------
- */
+/* ---- sharing ---- */
 
 /* A plan for several functions in one or two targets of the same file. */
 static struct plan *resolve_many(struct spec *spec, struct spec_target *targets, size_t n)
