@@ -2,6 +2,7 @@
 #include "daemon.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,11 +133,23 @@ static void stop(struct daemon *daemon)
 	loop_free(daemon->loop);
 }
 
+/*
+ * glibc gives each thread a heap of its own and keeps what is freed there. A scrape of a thousand
+ * functions takes 7 MiB: eight HTTP threads would hold that eight times.
+ */
+static void share_one_heap(void)
+{
+#ifdef M_ARENA_MAX
+	mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 int daemon_serve(const struct options *options, const struct spec *spec)
 {
 	struct daemon daemon = {.options = options, .spec = spec};
 	int result;
 
+	share_one_heap();
 	log_info("starting uprobe_exporter", LOG_STR("version", version_number),
 		 LOG_STR("revision", version_revision), LOG_STR("config", spec->file));
 	result = start(&daemon);

@@ -9,6 +9,7 @@ from victim import Victim
 
 START_SECONDS = 2.0
 OPEN_FILES = 64
+SCRAPES, RESIDENT_BYTES = 30, 48 << 20
 TRIES = 3  # the machine may be busy with something else: the best of three counts
 BAD = "fn_00500"  # begins with a lock prefix in libmanybad.so (see the Makefile)
 
@@ -64,6 +65,13 @@ class Many(unittest.TestCase):
             status, seconds = e.stop()
             self.assertEqual(status, 0)
             print(f"10,000 functions: ready after {e.ready_seconds:.2f}, stopped in {seconds:.2f} s")
+
+    def test_memory(self):
+        """Of 1,000 functions, also when every HTTP thread has answered a scrape."""
+        with Exporter(config(target(victim.path("libmany1000.so"), *names(1000)))) as e:
+            for _ in range(SCRAPES):
+                e.get()
+            self.assertLess(e.scrape().value("process_resident_memory_bytes"), RESIDENT_BYTES)
 
     def test_series_limit(self):
         """More functions than limits.series are a fault of the config, told before anything."""
