@@ -62,7 +62,8 @@ static __always_inline void call_open(struct pt_regs *ctx, __u32 id, const struc
 	thread_note_calls();
 	call.on_own_stack = is_on_own_stack(key.sp);
 	call.start_ns = bpf_ktime_get_ns();
-	long result = bpf_map_update_elem(&calls, &key, &call, BPF_NOEXIST);
+	/* An int: before 6.4 the kernel leaves the upper half of what maps return undefined. */
+	int result = bpf_map_update_elem(&calls, &key, &call, BPF_NOEXIST);
 	if (result == -EEXIST) {
 		/* Left without an exit. Whoever takes it out counts it: here or the sweep. */
 		if (!bpf_map_delete_elem(&calls, &key))
