@@ -198,7 +198,8 @@ SUITES    ?= unit fuzz check bpf e2e
 .PHONY: test test-build check fuzz
 test:
 	$(Q)deploy/deps.sh test
-	$(Q)$(MAKE) -s --no-print-directory -j$(JOBS) test-build
+	$(if $(filter kernels,$(SUITES)),$(Q)deploy/deps.sh kernels)
+	$(Q)$(MAKE) -s --no-print-directory -j$(JOBS) test-build $(if $(filter kernels,$(SUITES)),test-kernels-build)
 	$(Q)$(PYTHON) tests/run.py --build $(BUILD) $(SUITES)
 
 test-build: $(BUILD)/uprobe_exporter $(BUILD)/gcc-asan/uprobe_exporter $(UNIT_BINS) $(FUZZ_BINS) victims
@@ -208,6 +209,24 @@ check:
 
 fuzz: $(FUZZ_BINS)
 	$(Q)$(PYTHON) tests/run.py --build $(BUILD) --fuzz-seconds $(FUZZ_SECONDS) fuzz
+
+# The same on Debian's kernels, in an emulated machine whose first process is our test program.
+GUEST_SRCS := $(wildcard tests/kernels/guest/*.c)
+GUEST_VICTIMS := $(addprefix $(BUILD)/victims/,threads threads.nopie threads.static threads.endbr \
+                 shapes leaves procs blocked library libmany1000.so)
+KERNELS ?= 5.10 6.1 6.12 sid
+
+$(BUILD)/kernels/guest: $(GUEST_SRCS) tests/kernels/guest/guest.h
+	@mkdir -p $(@D)
+	$(call say,GUEST,$@)$(CC) -std=gnu17 -O2 -g $(WARN) -Wno-missing-field-initializers -D_GNU_SOURCE -static $(GUEST_SRCS) -o $@
+
+.PHONY: test-kernels test-kernels-build
+test-kernels:
+	$(Q)deploy/deps.sh kernels
+	$(Q)$(MAKE) -s --no-print-directory -j$(JOBS) test-kernels-build
+	$(Q)$(PYTHON) tests/run.py --build $(BUILD) --kernels '$(KERNELS)' kernels
+
+test-kernels-build: $(BUILD)/uprobe_exporter $(BUILD)/kernels/guest $(GUEST_VICTIMS)
 
 # ---- set-up, demo, install -------------------------------------------------------------------------
 .PHONY: deps run install help
@@ -232,6 +251,7 @@ help:
 	  'sudo make run     install what is missing, build, start the demo and the exporter on it' \
 	  'sudo make test    install what is missing, build, run every test' \
 	  '                  SUITES="unit fuzz check bpf e2e" chooses among them' \
+	  'sudo make test-kernels  the same on other kernels, emulated: KERNELS="5.10 6.1 6.12 sid"' \
 	  'make unit         unit tests under both sanitizers; UNIT=config/ runs a part of them' \
 	  'make check        house rules: format, clang-tidy, cppcheck, includes' \
 	  'make fuzz         fuzz every target for FUZZ_SECONDS (60)' \

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Install the Debian packages that building (`build`) or building and testing (`test`) needs.
+# Install the Debian packages that building (`build`), building and testing (`test`), or testing on
+# other kernels (`kernels`) needs.
 #
-#     deploy/deps.sh build|test [--list]
+#     deploy/deps.sh build|test|kernels [--list]
 #
 # Asks dpkg what is there, says what it will install, installs only that, and calls no apt at all
 # when nothing is missing, so it works offline then. It needs nothing beyond a minimal Debian.
@@ -40,6 +41,9 @@ python3           test
 rustc             test
 util-linux        test
 valgrind          test
+cpio              kernels
+python3           kernels
+qemu-system-x86   kernels
 '
 # Packages that bring a service which nobody asked to have running.
 SERVICES='postgresql prometheus'
@@ -53,7 +57,7 @@ say()
 
 wanted()
 {
-	awk -v kind="$1" 'NF == 2 && (kind == "test" || $2 == kind) { print $1 }' <<<"$PACKAGES"
+	awk -v kind="$1" 'NF == 2 && ($2 == "build" || $2 == kind) { print $1 }' <<<"$PACKAGES"
 }
 
 # What dpkg does not know as installed, one a line. A package may be provided by another name
@@ -101,7 +105,7 @@ install()
 main()
 {
 	local kind=${1:-} list
-	[[ $kind == build || $kind == test ]] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+	[[ $kind == build || $kind == test || $kind == kernels ]] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 	mapfile -t list < <(wanted "$kind")
 	if [ "${2:-}" = --list ]; then
 		printf '%s\n' "${list[@]}"

@@ -4,7 +4,8 @@
     tests/run.py [--build DIR] [--fuzz-seconds N] SUITE...
 
 Suites: unit (cmocka programs under both sanitizers), fuzz (the corpora, or N seconds of fuzzing
-each target), check (house rules), bpf (real kernel) and e2e (real PostgreSQL and Prometheus).
+each target), check (house rules), bpf (real kernel), e2e (real PostgreSQL and Prometheus) and
+kernels (other kernels, in an emulated machine).
 Prints what each program said when a test of it failed, and as the very last line
 `N passed, N failed, N skipped`. Exit status 1 when a test failed or none ran.
 """
@@ -27,6 +28,8 @@ ROOT = os.path.dirname(TESTS)
 UNIT_VARIANTS = ("gcc-asan", "clang-asan")
 SKIPPED_STATUS = 77  # a rule of tests/check that cannot run here, as automake has it
 UNIT_SECONDS, CHECK_SECONDS, MODULE_SECONDS, REPLAY_SECONDS = 180, 600, 900, 300
+KERNEL_SECONDS = 1200  # to fetch and run one; the machine has a limit of its own
+KERNELS = ("5.10", "6.1", "6.12", "sid")
 
 Case = collections.namedtuple("Case", "name status detail")
 
@@ -127,20 +130,32 @@ def run_check(_options):
         yield title, [Case(title, kind, detail)], output
 
 
+def run_worker(title, command, only, seconds, env=None):
+    """A program that writes each case as a line of JSON to the file it is given."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as results:
+        status, output = finish([sys.executable, *command, results.name, *only], seconds, env)
+        cases = [Case(**json.loads(line)) for line in results]
+    if status != 0 and not any(case.status == "fail" for case in cases):
+        cases.append(Case(title, "fail", status_text(status)))
+    if not cases and not only:
+        cases.append(Case(title, "fail", "no test ran"))
+    return title, cases, output
+
+
 def run_modules(options, folder):
-    """Every tests/FOLDER/test_*.py in a process of its own, which tells each result in a file."""
+    """Every tests/FOLDER/test_*.py in a process of its own."""
+    env = dict(os.environ, UP_BUILD=options.build, PYTHONDONTWRITEBYTECODE="1")
     for module in sorted(glob.glob(f"{TESTS}/{folder}/test_*.py")):
-        title = f"{folder} {os.path.basename(module)[5:-3]}"
-        env = dict(os.environ, UP_BUILD=options.build, PYTHONDONTWRITEBYTECODE="1")
-        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as results:
-            status, output = finish([sys.executable, TESTS + "/support/worker.py", module,
-                                     results.name] + options.only, MODULE_SECONDS, env)
-            cases = [Case(**json.loads(line)) for line in results]
-        if status != 0 and not any(case.status == "fail" for case in cases):
-            cases.append(Case(title, "fail", status_text(status)))
-        if not cases and not options.only:
-            cases.append(Case(title, "fail", "no test ran"))
-        yield title, cases, output
+        yield run_worker(f"{folder} {os.path.basename(module)[5:-3]}",
+                         [TESTS + "/support/worker.py", module], options.only, MODULE_SECONDS, env)
+
+
+def run_kernels(options):
+    """Each kernel boots in an emulated machine and is told the same tests (tests/kernels)."""
+    for kernel in options.kernels:
+        yield run_worker(f"kernel {kernel}",
+                         ["-B", TESTS + "/kernels/boot.py", f"--build={options.build}", kernel],
+                         (), KERNEL_SECONDS)
 
 
 SUITES = {
@@ -149,6 +164,7 @@ SUITES = {
     "check": run_check,
     "bpf": lambda options: run_modules(options, "bpf"),
     "e2e": lambda options: run_modules(options, "e2e"),
+    "kernels": run_kernels,
 }
 
 
@@ -174,6 +190,8 @@ def parse(argv):
     parser.add_argument("--fuzz-seconds", type=int, default=0)
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
                         help="of bpf and e2e, only tests whose name contains TEXT")
+    parser.add_argument("--kernels", type=str.split, default=KERNELS, metavar="'NAME…'",
+                        help="of kernels, only these: " + " ".join(KERNELS))
     parser.add_argument("suite", nargs="+", choices=SUITES)
     return parser.parse_args(argv)
 

@@ -9,4 +9,4 @@ exec cppcheck -q -j "$(nproc)" --enable=warning,portability --inline-suppr --std
 	-D"__$(uname -m)__" -Iexporter -I. \
 	-Ulog_at '-Dlog_at(level, msg, ...)=log_emit(level, msg, 0)' \
 	'-DLIBBPF_OPTS(type, name, ...)=struct type name = {__VA_ARGS__}' \
-	--suppress=shiftNegativeLHS --error-exitcode=1 exporter tests/victims
+	--suppress=shiftNegativeLHS --error-exitcode=1 exporter tests/victims tests/kernels
