@@ -8,10 +8,10 @@ from exporter import DURATION, Exporter, config, each_tier, function, setUpModul
 from victim import Victim, wait_until
 
 NAPS, CALLS = 80, 2
-# 200 bounds up to 100 us and 55 above: with those of the native layout, more than 368 cells, the
+# 230 bounds up to 115 us and 25 above: with those of the native layout, more than 368 cells, the
 # most that one slot holds, lie below 3 ms; naps.c sleeps for less and for more than that
-WIDE = ([f"{100 + i * 500}ns" for i in range(200)] +
-        ["250us", *(f"{ms}ms" for ms in range(1, 55))])
+WIDE = ([f"{100 + i * 500}ns" for i in range(230)] +
+        ["250us", *(f"{ms}ms" for ms in range(1, 25))])
 EDGES = [float(text[:-2]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[text[-2:]] for text in WIDE]
 
 

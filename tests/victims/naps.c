@@ -1,6 +1,7 @@
 /*
  * Many functions of known duration: naps [CALLS]. Each round calls nap_00 to nap_79 CALLS times
- * each, one after another; nap_I sleeps for a time that depends on I only. For each of them the
+ * each, one after another; how long nap_I sleeps depends on I and on
+ * the call, every second one long. For each of them the
  * victim tells the calls and, of every call, how long it took by its own clock, read within the
  * function and around it: what a probe measures lies between the two.
  */
@@ -8,7 +9,8 @@
 
 enum { NAPS = 80, CALLS_MOST = 8 };
 
-/* Below and above the cells that one slot holds, with the buckets of tests/bpf/test_layouts.py. */
+/* Below and above the cells that one slot holds in turn, with the buckets of
+ * tests/bpf/test_layouts.py. */
 static const long nap_ns[] = {300000, 3300000, 700000, 7300000};
 
 static uint64_t inside_ns[NAPS][CALLS_MOST], around_ns[NAPS][CALLS_MOST];
@@ -16,7 +18,7 @@ static uint64_t inside_ns[NAPS][CALLS_MOST], around_ns[NAPS][CALLS_MOST];
 static void nap(int i, int call)
 {
 	uint64_t begin = now_ns();
-	struct timespec t = {.tv_nsec = nap_ns[i % 4]};
+	struct timespec t = {.tv_nsec = nap_ns[(i + call) % 4]};
 
 	nanosleep(&t, NULL);
 	inside_ns[i][call] = now_ns() - begin;
