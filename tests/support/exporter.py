@@ -215,8 +215,11 @@ class Exporter:
 
     def assert_nothing_left(self):
         """The kernel frees what a process held a moment after its end."""
-        wait_until(lambda: not any(bpfsys.exists(*item) for item in self.held), 20,
-                   f"gone: {self.held}")
+        try:
+            wait_until(lambda: not any(bpfsys.exists(*item) for item in self.held), 20)
+        except AssertionError:
+            left = {item for item in self.held if bpfsys.exists(*item)}
+            raise AssertionError(f"left behind: {left}, held by {bpfsys.holders(left)}") from None
 
     def __enter__(self):
         return self
