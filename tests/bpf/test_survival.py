@@ -335,7 +335,7 @@ class ComeAndGo(unittest.TestCase):
         self.come_and_go("session", self.TIMES)
 
     def test_multi(self):
-        self.come_and_go("multi", 10)
+        self.come_and_go("multi", 6)
 
     def test_perf(self):
-        self.come_and_go("perf", 3)
+        self.come_and_go("perf", 2)
