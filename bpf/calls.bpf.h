@@ -42,9 +42,9 @@ static __always_inline void thread_note_calls(void)
 static __always_inline bool is_on_own_stack(__u64 sp)
 {
 #if defined(__TARGET_ARCH_x86)
-	struct task_struct *task = (void *)bpf_get_current_task();
-	__u64 control_block = BPF_CORE_READ(task, thread.fsbase);
-	__u64 initial = BPF_CORE_READ(task, mm, start_stack);
+	struct task_struct *task = bpf_get_current_task_btf(); /* read in place: on every call */
+	__u64 control_block = task->thread.fsbase;
+	__u64 initial = task->mm->start_stack;
 
 	return control_block - sp < THREAD_STACK_MOST || initial - sp < THREAD_STACK_MOST;
 #else

@@ -179,11 +179,11 @@ static __always_inline bool is_tail_call(struct pt_regs *ctx)
  */
 static __always_inline bool kernel_has_room(void)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
+	struct task_struct *task = bpf_get_current_task_btf(); /* read in place: on every call */
 
 	if (!bpf_core_field_exists(struct uprobe_task, depth))
 		return true;
-	return BPF_CORE_READ(task, utask, depth) < UP_MAX_DEPTH;
+	return task->utask->depth < UP_MAX_DEPTH;
 }
 
 /*
