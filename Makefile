@@ -186,6 +186,44 @@ $(BUILD)/victims/libmany%: tests/victims/genlib.sh
 	@mkdir -p $(@D)
 	$(call say,VICTIM,$@)tests/victims/genlib.sh $(LIBMANY_$*) | $(CC) -O1 -w -shared -fPIC -x c - -o $@
 
+# ---- benchmark -----------------------------------------------------------------------------------
+# `make bench` measures against the kernel's limit and other tools and writes build/bench/results.*;
+# `make bench-document` writes docs/benchmarks.md as well.
+BENCH_FILES := $(addprefix $(BUILD)/bench/,calls callsxx empty empty.bpf.o) \
+               $(if $(GO),$(BUILD)/bench/callsgo)
+BENCH_FLAGS ?=
+
+$(BUILD)/bench/calls: tests/bench/calls.c tests/bench/calls.h
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(VICTIM_STD.c) $(VICTIM_FLAGS) $< -o $@
+
+$(BUILD)/bench/callsxx: tests/bench/callsxx.cc tests/bench/calls.h
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CXX) $(VICTIM_STD.cc) $(VICTIM_FLAGS) $< -o $@
+
+$(BUILD)/bench/callsgo: tests/bench/callsgo.go
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)GO111MODULE=off CGO_ENABLED=0 GOCACHE=$(abspath $(BUILD))/go $(GO) build -o $@ $<
+
+$(BUILD)/bench/empty: tests/bench/empty.c $(release_LIB)
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(BASE_CFLAGS) $(CFLAGS) $^ $(PKG_LIBS) -o $@
+
+$(BUILD)/bench/empty.bpf.o: tests/bench/empty.bpf.c
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)$(CLANG) $(BPF_FLAGS) -c $< -o $@
+
+.PHONY: bench bench-document bench-build
+bench:
+	$(Q)deploy/deps.sh bench
+	$(Q)$(MAKE) -s --no-print-directory -j$(JOBS) bench-build
+	$(Q)$(PYTHON) tests/bench/run.py --build $(BUILD) $(BENCH_FLAGS)
+
+bench-document:
+	$(Q)$(MAKE) --no-print-directory bench BENCH_FLAGS='--document docs/benchmarks.md $(BENCH_FLAGS)'
+
+bench-build: $(BUILD)/uprobe_exporter $(BENCH_FILES) victims
+
 # ---- tests ---------------------------------------------------------------------------------------
 # What `make test` runs must all be built before; a second make does that, once the packages that
 # the first one installed are there.
@@ -255,6 +293,7 @@ help:
 	  'make unit         unit tests under both sanitizers; UNIT=config/ runs a part of them' \
 	  'make check        house rules: format, clang-tidy, cppcheck, includes' \
 	  'make fuzz         fuzz every target for FUZZ_SECONDS (60)' \
+	  'sudo make bench   measure against bpftrace, BCC and libbpf-tools: $(BUILD)/bench/' \
 	  'make install      to DESTDIR and PREFIX ($(PREFIX))' \
 	  'make clean        remove $(BUILD)/'
 

@@ -1,14 +1,15 @@
 #!/bin/bash
-# Install the Debian packages that building (`build`), building and testing (`test`), or testing on
-# other kernels (`kernels`) needs.
+# Install the Debian packages that building (`build`), building and testing (`test`), measuring
+# against other tools (`bench`), or testing on other kernels (`kernels`) needs.
 #
-#     deploy/deps.sh build|test|kernels [--list]
+#     deploy/deps.sh build|test|bench|kernels [--list]
 #
 # Asks dpkg what is there, says what it will install, installs only that, and calls no apt at all
 # when nothing is missing, so it works offline then. It needs nothing beyond a minimal Debian.
 set -eu
 
-# The names are the same in Debian 12 and 13 and Ubuntu 24.04. Second column: who needs it.
+# The names are the same in Debian 12 and 13 and Ubuntu 24.04, but for HEADERS. Second column: who
+# needs it.
 PACKAGES='
 binutils          build
 clang             build
@@ -41,6 +42,15 @@ python3           test
 rustc             test
 util-linux        test
 valgrind          test
+HEADERS           bench
+bpfcc-tools       bench
+bpftrace          bench
+g++               bench
+golang-go         bench
+libbpf-tools      bench
+postgresql        bench
+python3           bench
+rustc             bench
 cpio              kernels
 python3           kernels
 qemu-system-x86   kernels
@@ -55,9 +65,20 @@ say()
 	printf 'deps: %s\n' "$*"
 }
 
+# Kernel headers: BCC compiles against them.
+headers()
+{
+	if grep -qs '^ID=ubuntu$' /etc/os-release; then
+		echo linux-headers-generic
+	else
+		echo "linux-headers-$(dpkg --print-architecture 2>/dev/null)"
+	fi
+}
+
 wanted()
 {
-	awk -v kind="$1" 'NF == 2 && ($2 == "build" || $2 == kind) { print $1 }' <<<"$PACKAGES"
+	awk -v kind="$1" 'NF == 2 && ($2 == "build" || $2 == kind) { print $1 }' <<<"$PACKAGES" |
+		sed "s/^HEADERS$/$(headers)/"
 }
 
 # What dpkg does not know as installed, one a line. A package may be provided by another name
@@ -105,7 +126,8 @@ install()
 main()
 {
 	local kind=${1:-} list
-	[[ $kind == build || $kind == test || $kind == kernels ]] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+	[[ $kind == build || $kind == test || $kind == bench || $kind == kernels ]] ||
+		{ sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 	mapfile -t list < <(wanted "$kind")
 	if [ "${2:-}" = --list ]; then
 		printf '%s\n' "${list[@]}"
