@@ -37,6 +37,7 @@ struct finding {
 	size_t n_sites;
 	const char *no_sites; /* why they cannot be probed; NULL: they can */
 	bool has_tail_jump, restarts, runs_on;
+	bool pops; /* it returns by `ret $n` */
 	uint64_t stack_check; /* Go: the address of its jump; 0: none */
 };
 
@@ -162,6 +163,12 @@ static const char *describe_exit(struct judging *judging, const struct code *cod
 	return keep(judging, &out);
 }
 
+/* x86-64 `ret $n` (c2 iw, perhaps with a prefix): the plain form is one byte, with a prefix two. */
+static bool is_popping_return(const struct image *image, const struct code_exit *exit)
+{
+	return image->ehdr.e_machine == EM_X86_64 && exit->kind == CODE_RETURN && exit->length > 2;
+}
+
 static void find_exits(struct judging *judging, const struct code *code, struct finding *finding)
 {
 	finding->sites = alloc_zero(code->exits.n, sizeof(*finding->sites));
@@ -170,6 +177,7 @@ static void find_exits(struct judging *judging, const struct code *code, struct 
 		const char *obstacle = exit_obstacle(judging, exit);
 		struct plan_site *site = &finding->sites[finding->n_sites++];
 		finding->has_tail_jump |= exit->kind != CODE_RETURN;
+		finding->pops |= is_popping_return(judging->image, exit);
 		site->sp_adjust = exit->depth;
 		if (exit->kind == CODE_JUMP_IF)
 			site->condition = UP_CONDITION_X86 + exit->condition;
@@ -277,6 +285,9 @@ static bool return_is_safe(struct judging *judging, const struct finding *findin
 	const char *use = closure_return_use(&judging->closure, judged->address);
 	if (!use && finding->runs_on)
 		use = "nothing shows that it is called and returns";
+	if (!use && finding->pops)
+		use = "it takes bytes off its caller's stack as it returns (ret $n), after which the "
+		      "return is not recognised";
 	if (use) {
 		strbuf_puts(why, use);
 		return false;
