@@ -2,10 +2,12 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -102,6 +104,85 @@ static void levels_below_the_least_are_silent(void **state)
 	assert_true(!strncmp(text, "ts=20", 5));
 }
 
+/* A pipe in place of stderr that has room for no more than `pages` writes of a page. */
+struct stuck {
+	int saved, reader;
+	size_t stuffed; /* bytes of filling in it */
+};
+
+static struct stuck stick(size_t pages)
+{
+	static const char page[4096];
+	struct stuck stuck = {.saved = dup(STDERR_FILENO)};
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	stuck.reader = ends[0];
+	size_t room = (size_t)fcntl(ends[1], F_GETPIPE_SZ) - pages * sizeof(page);
+	for (; stuck.stuffed < room; stuck.stuffed += sizeof(page))
+		assert_int_equal(write(ends[1], page, sizeof(page)), sizeof(page));
+	dup2(ends[1], STDERR_FILENO);
+	close(ends[1]);
+	return stuck;
+}
+
+/* Read all that is in the pipe; what comes after the filling. The caller frees it. */
+static char *unstick(const struct stuck *stuck)
+{
+	char *text = calloc(1, 1 << 20);
+	size_t length = 0;
+	ssize_t n;
+
+	fcntl(stuck->reader, F_SETFL, O_NONBLOCK);
+	while ((n = read(stuck->reader, text + length, (1 << 20) - 1 - length)) > 0)
+		length += (size_t)n;
+	assert_true(length >= stuck->stuffed);
+	memmove(text, text + stuck->stuffed, length - stuck->stuffed + 1);
+	memset(text + length - stuck->stuffed, 0, stuck->stuffed);
+	return text;
+}
+
+static void restore(const struct stuck *stuck)
+{
+	dup2(stuck->saved, STDERR_FILENO);
+	close(stuck->saved);
+	close(stuck->reader);
+}
+
+/* The log does not wait for who does not read it, and says what was dropped, once. */
+static void lines_without_a_reader_are_dropped_and_told(void **state)
+{
+	struct stuck stuck = stick(0);
+	char *text;
+
+	(void)state;
+	alarm(20); /* a log that waits would wait for ever */
+	for (int i = 0; i < 7; i++) {
+		errno = EXDEV;
+		log_warn("dropped", LOG_INT("i", i));
+		assert_int_equal(errno, EXDEV);
+	}
+	log_debug("below the least level: not a line at all");
+	text = unstick(&stuck);
+	assert_string_equal(text, "");
+	free(text);
+	stuck.stuffed = 0;
+	log_warn("after", LOG_INT("n", 1));
+	log_warn("later");
+	text = unstick(&stuck);
+	restore(&stuck);
+	alarm(0);
+	char *told = strstr(text, "lines dropped\" lines=7\n"),
+	     *after = strstr(text, "msg=after n=1\n");
+	assert_non_null(told);
+	assert_non_null(after);
+	assert_true(told < after);
+	assert_non_null(strstr(after, "msg=later\n"));
+	assert_null(strstr(told + 1, "lines dropped"));
+	assert_null(strstr(text, "msg=dropped"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +190,7 @@ int main(void)
 		cmocka_unit_test(json_is_one_object),
 		cmocka_unit_test(names_are_parsed),
 		cmocka_unit_test(levels_below_the_least_are_silent),
+		cmocka_unit_test(lines_without_a_reader_are_dropped_and_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
