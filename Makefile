@@ -66,14 +66,16 @@ FUZZ_SRCS := $(sort $(wildcard tests/fuzz/*_fuzz.c))
 HAVE_BPF  := $(wildcard exporter/kernel/objects.S)
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -O1 -g
-VARIANTS := release gcc-asan clang-asan fuzz
+VARIANTS := release gcc-asan clang-asan tsan fuzz
 CC_release    := $(CC)
 CC_gcc-asan   := gcc
 CC_clang-asan := $(CLANG)
+CC_tsan       := gcc
 CC_fuzz       := $(CLANG)
 CFLAGS_release    = $(CFLAGS) -D_FORTIFY_SOURCE=2
 CFLAGS_gcc-asan   = $(SANITIZE)
 CFLAGS_clang-asan = $(SANITIZE)
+CFLAGS_tsan       = -fsanitize=thread -O1 -g
 CFLAGS_fuzz       = $(SANITIZE) -fsanitize=fuzzer-no-link
 
 # $(1) the variant, $(2) its folder
@@ -240,7 +242,7 @@ test:
 	$(Q)$(MAKE) -s --no-print-directory -j$(JOBS) test-build $(if $(filter kernels,$(SUITES)),test-kernels-build)
 	$(Q)$(PYTHON) tests/run.py --build $(BUILD) $(SUITES)
 
-test-build: $(BUILD)/uprobe_exporter $(BUILD)/gcc-asan/uprobe_exporter $(UNIT_BINS) $(FUZZ_BINS) victims
+test-build: $(BUILD)/uprobe_exporter $(BUILD)/gcc-asan/uprobe_exporter $(BUILD)/tsan/uprobe_exporter $(UNIT_BINS) $(FUZZ_BINS) victims
 
 check:
 	$(Q)$(PYTHON) tests/run.py --build $(BUILD) check
