@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/version.h"
+#include "http/listen.h"
 #include "http/server.h"
 #include "loop.h"
 #include "probes.h"
@@ -104,8 +105,28 @@ static int start_server(struct daemon *daemon)
 	return 0;
 }
 
+/* Whether every address could be one, before anything is set up for it. */
+static int check_addresses(const struct options *options)
+{
+	struct listen_spec spec;
+	struct err err;
+
+	for (size_t i = 0; i < options->n_listen; i++) {
+		int result = listen_parse(options->listen[i], &spec, &err);
+		if (result) {
+			log_error("cannot serve", LOG_STR("error", err.msg));
+			return result;
+		}
+	}
+	return 0;
+}
+
 static int start(struct daemon *daemon)
 {
+	int result = check_addresses(daemon->options);
+
+	if (result)
+		return result;
 	if (start_loop(daemon) || start_attacher(daemon))
 		return -1;
 	daemon->probes = probes_new(daemon->spec, daemon->attach, daemon->loop);
@@ -117,11 +138,12 @@ static int start(struct daemon *daemon)
 		.n_floors = daemon->n_floors,
 	};
 	scrape_init(&daemon->scrape, daemon->probes, daemon->options, &build);
-	int result = start_server(daemon);
+	result = start_server(daemon);
 	if (result)
 		return result;
 	probes_attach(daemon->probes);
-	log_info("ready");
+	if (!*loop_stop_flag())
+		log_info("ready");
 	return 0;
 }
 

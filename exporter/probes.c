@@ -258,7 +258,7 @@ void probes_attach(struct probes *probes)
 	for (size_t i = 0; i < probes->spec->n_targets; i++)
 		watch_process(probes, &probes->targets[i]);
 	attach_first(probes, probes->plans.at[0]);
-	atomic_store(&probes->ready, true);
+	atomic_store(&probes->ready, !*loop_stop_flag());
 }
 
 /* Reasons that may pass although the file stays the same. */

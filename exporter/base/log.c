@@ -2,8 +2,10 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -139,10 +141,27 @@ static void timestamp(char *text, size_t room)
 	snprintf(text, room, "%s.%03ldZ", seconds, now.tv_nsec / 1000000);
 }
 
+/* The last line has no end, for the reader stopped in the middle of it. */
+static atomic_bool line_is_cut;
+
+/* Whether something can be written without waiting: a log must not hold up what it tells of. */
+static int reader_keeps_up(void)
+{
+	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&out, 1, 0) != 0;
+}
+
+/* In pieces: what a pipe has room for is PIPE_BUF bytes, when it has any. */
 static void write_all(const char *bytes, size_t length)
 {
 	while (length > 0) {
-		ssize_t n = write(STDERR_FILENO, bytes, length);
+		size_t piece = length < PIPE_BUF ? length : PIPE_BUF;
+		if (!reader_keeps_up()) {
+			atomic_store(&line_is_cut, true);
+			return;
+		}
+		ssize_t n = write(STDERR_FILENO, bytes, piece);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -154,14 +173,6 @@ static void write_all(const char *bytes, size_t length)
 
 /* Lines that were not written since the reader of the log does not read. */
 static atomic_uint dropped_lines;
-
-/* Whether a line can be written without waiting: a log must not hold up what it tells of. */
-static int reader_keeps_up(void)
-{
-	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-
-	return poll(&out, 1, 0) != 0;
-}
 
 static void tell_dropped(struct strbuf *line, const char *ts)
 {
@@ -187,6 +198,8 @@ void log_emit(enum log_level level, const char *msg, const struct log_field *fie
 	}
 	timestamp(ts, sizeof(ts));
 	strbuf_init(&line);
+	if (atomic_exchange(&line_is_cut, false))
+		strbuf_putc(&line, '\n');
 	tell_dropped(&line, ts);
 	log_render(&line, line_format, ts, level, msg, fields);
 	write_all(line.text, line.length);

@@ -37,7 +37,8 @@ struct maps {
 	struct up_probe *probes; /* mapped, writable */
 	size_t probes_bytes;
 	struct map_series *series; /* room for max_series, so that readers' pointers stay */
-	uint32_t n_series, n_slots, n_exits;
+	_Atomic uint32_t n_series; /* also read by sweeps, in other threads */
+	uint32_t n_slots, n_exits;
 	struct chunk *chunks; /* room for object->sizes.chunks */
 	_Atomic uint32_t n_chunks;
 	uint32_t n_published; /* of the chunks: the programs know them */

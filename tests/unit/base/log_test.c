@@ -183,6 +183,28 @@ static void lines_without_a_reader_are_dropped_and_told(void **state)
 	free(text);
 }
 
+/* A line that is longer than the room that is left, which is not none. */
+static void a_long_line_does_not_wait_either(void **state)
+{
+	struct stuck stuck = stick(1);
+	char *value = calloc(1, 20000), *text;
+
+	(void)state;
+	memset(value, 'x', 19999);
+	alarm(20);
+	log_warn("long", LOG_STR("value", value));
+	text = unstick(&stuck);
+	stuck.stuffed = 0;
+	free(text);
+	log_warn("after");
+	text = unstick(&stuck);
+	restore(&stuck);
+	alarm(0);
+	assert_non_null(strstr(text, "msg=after\n"));
+	free(text);
+	free(value);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +213,7 @@ int main(void)
 		cmocka_unit_test(names_are_parsed),
 		cmocka_unit_test(levels_below_the_least_are_silent),
 		cmocka_unit_test(lines_without_a_reader_are_dropped_and_told),
+		cmocka_unit_test(a_long_line_does_not_wait_either),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
