@@ -37,7 +37,7 @@ struct finding {
 	size_t n_sites;
 	const char *no_sites; /* why they cannot be probed; NULL: they can */
 	bool has_tail_jump, restarts, runs_on;
-	bool pops; /* it returns by `ret $n` */
+	bool pops;	      /* it returns by `ret $n` */
 	uint64_t stack_check; /* Go: the address of its jump; 0: none */
 };
 
@@ -286,7 +286,8 @@ static bool return_is_safe(struct judging *judging, const struct finding *findin
 	if (!use && finding->runs_on)
 		use = "nothing shows that it is called and returns";
 	if (!use && finding->pops)
-		use = "it takes bytes off its caller's stack as it returns (ret $n), after which the "
+		use = "it takes bytes off its caller's stack as it returns (ret $n), after which "
+		      "the "
 		      "return is not recognised";
 	if (use) {
 		strbuf_puts(why, use);
