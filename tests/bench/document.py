@@ -99,8 +99,8 @@ def program_tables(programs):
         text += f"`{found['exit']}`, {found['why']}.\n\n"
         rows = []
         for contender, row in found["costs"].items():
-            low, high = row["quartiles"]
-            rows.append([CALLS_FROM[contender], f"{row['added']:,.0f} ({low:,.0f}–{high:,.0f})",
+            spread_ = f"({row['least']:,.0f}–{row['most']:,.0f})"
+            rows.append([CALLS_FROM[contender], f"{row['added']:,.0f} {spread_}",
                          *[f"{row['to'][o]:.2f}" if o in row["to"] else "–"
                            for o in ("limit", "bpftrace", "BCC", "libbpf-tools")]])
         rows += [[CALLS_FROM[name], "*skipped*: " + why, "", "", "", ""]
@@ -163,7 +163,6 @@ def machine():
                     if line.startswith("PRETTY_NAME"))
     return {"date": time.strftime("%Y-%m-%d"), "cpu": model, "cpus": os.cpu_count(),
             "kernel": platform.release(), "system": name, "virtual": is_virtual(),
-            "load": os.getloadavg()[0],
             "versions": {package: tools.version_of(package) for package in
                          ("bpftrace", "bpfcc-tools", "libbpf-tools", "postgresql", "libc6")}}
 
@@ -173,13 +172,13 @@ def is_virtual():
         return " hypervisor" in lines.read()
 
 
-def machine_table(where):
+def machine_table(where, loads):
     virtual = ", a virtual machine" if where["virtual"] else ""
     rows = [["processor", f"{where['cpus']} × {where['cpu']}{virtual}"],
             ["kernel", where["kernel"]], ["system", where["system"]],
             *[[package, version] for package, version in where["versions"].items()],
             ["measured on", where["date"]], ["rounds", where["rounds"]],
-            ["load average then", f"{where['load']:.1f}"]]
+            ["load average meanwhile", f"{min(loads):.0f} to {max(loads):.0f}"]]
     return table(["", "this machine"], rows)
 
 
@@ -200,7 +199,7 @@ def tables(results):
     if "shares" in results:
         made["shares"] = share_table(results["shares"])
     if "machine" in results:
-        made["machine"] = machine_table(results["machine"])
+        made["machine"] = machine_table(results["machine"], results["loads"].values())
     return made
 
 
@@ -218,7 +217,9 @@ def words(results):
     push = results["percall"]["calls"]["kinds"]["push"]
     step = push["return-sites"]["median"] - push["none"]["median"]
     missing = incomplete(results["percall"])
+    bpftrace = push.get("limit", {}).get("to", {}).get("bpftrace")
     return {"step": f"{step / 1000:.1f}",
+            "floor": f"{bpftrace['median']:.2f}" if bpftrace else "some part",
             "complete": "Not all: " + "; ".join(missing) + "." if missing
                         else "All counted every call."}
 
@@ -234,5 +235,5 @@ def document(results):
     for name, made in words(results).items():
         text = text.replace("@" + name + "@", made)
     for name, made in tables(results).items():
-        text = text.replace("@" + name + "@\n", made + ("\n" if made and made[-1] != "\n" else ""))
+        text = text.replace("@" + name + "@\n", made.strip("\n") + ("\n" if made else ""))
     return text

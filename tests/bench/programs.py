@@ -16,13 +16,12 @@ import sys
 import tempfile
 import time
 
-import stats
 import tools
 from tools import Missing, victim
 
 CONTENDERS = ("unprobed", "limit", "session", "bpftrace", "BCC", "libbpf-tools")
 STATEMENTS, CALLS = 200, 2000  # a turn
-ROUNDS = 25  # of turns, before all move on
+ROUNDS = 150  # of turns, before all move on
 READY_SECONDS = 90
 
 
@@ -176,7 +175,8 @@ class Table:
 
     def __init__(self, processes, filtered):
         self.processes, self.filtered = processes, filtered
-        self.costs, self.skipped, self.complete = [], {}, {}
+        self.costs = [[] for _ in processes]  # of each move, each round: {contender: ns}
+        self.skipped, self.complete = {}, {}
 
     def process_of(self, contender, move):
         at = CONTENDERS.index(contender)
@@ -212,8 +212,8 @@ class Table:
             chosen = ["unprobed", *running]
             for i in range(ROUNDS):
                 at = i % len(chosen)
-                self.costs.append({c: self.process_of(c, move).turn()
-                                   for c in chosen[at:] + chosen[:at]})
+                costs = {c: self.process_of(c, move).turn() for c in chosen[at:] + chosen[:at]}
+                self.costs[move].append(costs)
         finally:
             for contender, tool in running.items():
                 counted = tool.stop()
@@ -226,11 +226,12 @@ class Table:
         """{contender: what its probe adds to a call}, also as multiples of what others add."""
         table = {}
         for name in CONTENDERS[1:]:
-            extra = [cost[name] - cost["unprobed"] for cost in self.costs if name in cost]
-            if name not in self.skipped and extra:
-                table[name] = {"added": statistics.median(extra),
-                               "quartiles": stats.quartiles(extra), "rounds": len(extra),
-                               "complete": self.complete.get(name, True)}
+            if name in self.skipped:
+                continue
+            extra = [statistics.median(cost[name] - cost["unprobed"] for cost in move)
+                     for move in self.costs]
+            table[name] = {"added": statistics.mean(extra), "least": min(extra),
+                           "most": max(extra), "complete": self.complete.get(name, True)}
         for row in table.values():
             row["to"] = {other: row["added"] / table[other]["added"] for other in table}
         return table

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Measure what the exporter costs against the kernel's own limit and its peers.
 
-    tests/bench/run.py [--build DIR] [--rounds N] [--document FILE] [PART...]
+    tests/bench/run.py [--build DIR] [--rounds N] [--document FILE] [--text] [PART...]
 
 Parts: percall, programs, scale, shares; all of them unless named. Writes DIR/bench/results.json
 and results.txt, keeping the parts that were measured before, and with --document the text of
-docs/benchmarks.md.
+docs/benchmarks.md. --text measures nothing and writes the texts anew.
 """
 
 import argparse
@@ -21,6 +21,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--document")
+    parser.add_argument("--text", action="store_true")
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     options = parser.parse_args()
     os.environ["UP_BUILD"] = options.build = os.path.abspath(options.build)
@@ -41,8 +42,10 @@ def main():
             results = json.load(old)
     measures = {"percall": percall.measure, "programs": programs.measure,
                 "scale": scale.measure, "shares": shares.measure}
-    for part in options.parts or PARTS:
+    for part in [] if options.text else options.parts or PARTS:
+        load = os.getloadavg()[0]
         results[part] = measures[part](options)
+        results.setdefault("loads", {})[part] = max(load, os.getloadavg()[0])
         results["machine"] = {**document.machine(), "rounds": options.rounds}
         with open(path, "w", encoding="utf-8") as out:
             json.dump(results, out, indent=1)

@@ -4,6 +4,7 @@ Every tool of the kernel's perf interface takes a quarter of a second a function
 stopping takes a while.
 """
 
+import atexit
 import glob
 import json
 import os
@@ -47,6 +48,7 @@ def copy_of(name):
     """A file of build/bench, copied: nobody else's probes are on it."""
     folder = tempfile.mkdtemp(prefix="uprobe-bench-")
     os.chmod(folder, 0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return shutil.copy(os.path.join(BENCH, name), folder)
 
 
