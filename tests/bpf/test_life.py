@@ -135,13 +135,13 @@ class Interrupted(unittest.TestCase):
             print(exporter.log_text()[-1000:])
 
     @contextlib.contextmanager
-    def while_attaching(self):
+    def while_attaching(self, files=8):
         """An exporter that has attached some functions of many."""
         with Exporter(self.text(self.MANY), "perf", arguments=["--kernel.perf-force"],
                       ready=False) as e:
             wait_until(lambda: "listening" in e.log_text(), 60, "listening", step=0.005)
             before = self.files(e)
-            wait_until(lambda: self.files(e) > before + 8, 60, "attaching", step=0.001)
+            wait_until(lambda: self.files(e) > before + files, 60, "attaching", step=0.001)
             yield e
 
     def test_second_sigint_cuts_the_stop_short(self):
@@ -165,7 +165,7 @@ class Interrupted(unittest.TestCase):
             self.assertNotIn("probe not attached", e.log_text())
 
     def test_second_sigint_while_attaching(self):
-        with self.while_attaching() as e:
+        with self.while_attaching(files=60) as e:  # enough to take a while to detach
             e.child.send_signal(signal.SIGTERM)
             time.sleep(0.05)
             self.assertIsNone(e.child.poll())
