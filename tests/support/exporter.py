@@ -216,7 +216,7 @@ class Exporter:
     def assert_nothing_left(self):
         """The kernel frees what a process held a moment after its end."""
         try:
-            wait_until(lambda: not any(bpfsys.exists(*item) for item in self.held), 20)
+            wait_until(lambda: not any(bpfsys.exists(*item) for item in self.held), 90)
         except AssertionError:
             left = {item for item in self.held if bpfsys.exists(*item)}
             raise AssertionError(f"left behind: {left}, held by {bpfsys.holders(left)}") from None
