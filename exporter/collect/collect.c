@@ -90,11 +90,10 @@ static double created(const struct function *function)
 static const struct up_bounds *layout(struct scrape *scrape, struct buckets buckets)
 {
 	struct last_layout *last = &scrape->last;
-	size_t bytes = buckets.n * sizeof(*buckets.bound_ns);
 
-	if (last->filled && last->buckets.n == buckets.n &&
-	    (bytes == 0 || !memcmp(last->buckets.bound_ns, buckets.bound_ns, bytes)))
+	if (last->filled && buckets_equal(&last->buckets, &buckets))
 		return &last->table;
+	size_t bytes = buckets.n * sizeof(*buckets.bound_ns);
 	uint64_t *bounds = arena_alloc(&scrape->builder.snapshot->arena, bytes);
 	if (bytes)
 		memcpy(bounds, buckets.bound_ns, bytes);

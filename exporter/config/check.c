@@ -136,12 +136,6 @@ static void check_series(struct report *report, const struct draft *draft)
 			     n, draft->spec->limits.series);
 }
 
-static bool same_buckets(struct buckets a, struct buckets b)
-{
-	return a.n == b.n && (a.bound_ns == b.bound_ns ||
-			      !memcmp(a.bound_ns, b.bound_ns, a.n * sizeof(*a.bound_ns)));
-}
-
 /* Each distinct list takes a table in the kernel; functions with the same list share one. */
 struct tables {
 	struct buckets list[UP_BOUNDS_TABLES];
@@ -151,7 +145,7 @@ struct tables {
 static bool fits(struct tables *tables, struct buckets buckets)
 {
 	for (size_t i = tables->n; i-- > 0;)
-		if (same_buckets(tables->list[i], buckets))
+		if (buckets_equal(&tables->list[i], &buckets))
 			return true;
 	if (tables->n == UP_BOUNDS_TABLES)
 		return false;

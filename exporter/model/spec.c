@@ -13,8 +13,8 @@ static const char *const exit_mode_names[] = {
 
 bool buckets_equal(const struct buckets *a, const struct buckets *b)
 {
-	return a->n == b->n &&
-	       (!a->n || !memcmp(a->bound_ns, b->bound_ns, a->n * sizeof(*a->bound_ns)));
+	return a->n == b->n && (!a->n || a->bound_ns == b->bound_ns ||
+				!memcmp(a->bound_ns, b->bound_ns, a->n * sizeof(*a->bound_ns)));
 }
 
 const char *exit_mode_name(enum exit_mode mode)

@@ -306,11 +306,6 @@ static void count_mappings(struct plan *plan)
 
 /* ---- probes at one place ---- */
 
-static bool same_buckets(const struct buckets *a, const struct buckets *b)
-{
-	return a->n == b->n && memcmp(a->bound_ns, b->bound_ns, a->n * sizeof(*a->bound_ns)) == 0;
-}
-
 static int by_place(const void *left, const void *right)
 {
 	const struct plan_probe *a = *(struct plan_probe *const *)left;
@@ -327,7 +322,7 @@ static bool same_settings(const struct plan_probe *a, const struct plan_probe *b
 {
 	return a->strategy == b->strategy &&
 	       (a->strategy == STRATEGY_NONE ||
-		same_buckets(&a->function->buckets, &b->function->buckets));
+		buckets_equal(&a->function->buckets, &b->function->buckets));
 }
 
 /* `group` holds the `n` earlier probes of this place: one measurement serves equal settings. */
