@@ -35,6 +35,7 @@ libc6-dbg         test
 libclang-rt-dev   test
 libcmocka-dev     test
 lld               test
+locales           test
 llvm              test
 postgresql        test
 prometheus        test
