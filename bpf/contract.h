@@ -87,6 +87,31 @@ enum up_probe_flags {
 	UP_PROBE_RETURN_SITES = 1 << 2, /* the call is kept in `calls`, by its stack pointer */
 };
 
+/*
+ * Where an argument of a USDT site is found at a hit. Registers are byte offsets into the user
+ * registers (struct pt_regs on x86-64, struct user_pt_regs on arm64), read as 8 bytes.
+ */
+enum up_arg_kind {
+	UP_ARG_NONE,	 /* no argument */
+	UP_ARG_CONSTANT, /* `value` */
+	UP_ARG_REGISTER, /* base >> shift */
+	UP_ARG_MEMORY,	 /* what lies at base + (index << shift) + value */
+};
+
+#define UP_ARG_NO_REGISTER 0xffff
+
+struct up_arg {
+	__s64 value;	/* the constant, or the displacement */
+	__u16 base;	/* UP_ARG_NO_REGISTER: 0 stands for it */
+	__u16 index;	/* the same */
+	__u8 kind;	/* enum up_arg_kind */
+	__u8 shift;	/* bits */
+	__u8 size;	/* bytes that are meant: 1, 2, 4 or 8 */
+	__u8 is_signed; /* they are extended by their sign */
+	__u64 spare;
+};
+_Static_assert(sizeof(struct up_arg) == 24, "no padding in up_arg");
+
 /* What a hit of one probe means; written by the exporter, read on every hit. */
 struct up_probe {
 	__u32 slot;	  /* first slot of the series */
@@ -99,7 +124,7 @@ struct up_probe {
 	__u32 condition;  /* enum up_condition: the hit counts only if it holds */
 	__u32 site;	  /* the same for all probes on one instruction of one file */
 	__u32 member;	  /* tells those apart: below UP_SITE_PROBES */
-	__u32 spare[6];
+	struct up_arg key; /* USDT pairs: what names a start and its end; else none */
 };
 _Static_assert(sizeof(struct up_probe) == 64, "one cache line");
 
