@@ -267,7 +267,8 @@ const Elf64_Shdr *image_section(const struct image *image, uint32_t type)
 	return NULL;
 }
 
-const Elf64_Shdr *image_section_named(const struct image *image, const char *name)
+const Elf64_Shdr *image_section_next(const struct image *image, const char *name,
+				     const Elf64_Shdr *before)
 {
 	char found[64];
 	size_t length = strlen(name) + 1, index = image->ehdr.e_shstrndx;
@@ -277,7 +278,7 @@ const Elf64_Shdr *image_section_named(const struct image *image, const char *nam
 	if (index >= image->n_shdr || length > sizeof(found))
 		return NULL;
 	const Elf64_Shdr *names = &image->shdr[index];
-	for (size_t i = 0; i < image->n_shdr; i++) {
+	for (size_t i = before ? (size_t)(before - image->shdr) + 1 : 0; i < image->n_shdr; i++) {
 		uint64_t at = image->shdr[i].sh_name;
 		if (at < names->sh_size && length <= names->sh_size - at &&
 		    names->sh_offset <= image->size &&
@@ -286,6 +287,11 @@ const Elf64_Shdr *image_section_named(const struct image *image, const char *nam
 			return &image->shdr[i];
 	}
 	return NULL;
+}
+
+const Elf64_Shdr *image_section_named(const struct image *image, const char *name)
+{
+	return image_section_next(image, name, NULL);
 }
 
 static size_t align_up(size_t n, size_t align)

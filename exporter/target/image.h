@@ -62,6 +62,9 @@ const Elf64_Phdr *image_segment(const struct image *image, uint32_t type); /* fi
 const Elf64_Shdr *image_section(const struct image *image, uint32_t type); /* first, or NULL */
 /* The first section of this name, or NULL; names longer than 63 bytes are not found. */
 const Elf64_Shdr *image_section_named(const struct image *image, const char *name);
+/* The next one of this name after `before`, which may be NULL: the first. */
+const Elf64_Shdr *image_section_next(const struct image *image, const char *name,
+				     const Elf64_Shdr *before);
 
 /*
  * The descriptor of the first note with this owner and type in a PT_NOTE segment: at most `room`

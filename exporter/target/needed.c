@@ -35,12 +35,9 @@ static const char *const standard[] = {
 struct search {
 	struct arena *arena;
 	struct ldcache cache;
-	struct lookup wanted;
-	struct needed_import *imports;
-	size_t n_imports, n_open; /* how many are still to be found */
-	VEC(char *) queue;	  /* sonames or paths seen, in order; owned */
-	VEC(char *) from;	  /* the file that needs each one; owned */
-	VEC(char *) run_path;	  /* the run path in force there; owned, may be NULL */
+	VEC(char *) queue;    /* sonames or paths seen, in order; owned */
+	VEC(char *) from;     /* the file that needs each one; owned */
+	VEC(char *) run_path; /* the run path in force there; owned, may be NULL */
 };
 
 static void enqueue(struct search *search, const struct dynamic *dynamic, const char *path)
@@ -158,54 +155,6 @@ static bool open_needed(struct search *search, size_t index, struct library *lib
 	return false;
 }
 
-struct definition_visit {
-	struct search *search;
-	const char *path;
-};
-
-static void visit_definition(void *context, const struct symbol *symbol)
-{
-	struct definition_visit *visit = context;
-	struct search *search = visit->search;
-
-	if (symbol->kind == SYMBOL_UNDEFINED || symbol->bind == STB_LOCAL)
-		return;
-	const struct lookup_name *name = lookup_find(&search->wanted, symbol->name, symbol->length);
-	if (!name)
-		return;
-	struct needed_import *import = &search->imports[name - search->wanted.names.at];
-	if (import->library)
-		return;
-	import->library = arena_strdup(search->arena, visit->path);
-	search->n_open--;
-}
-
-static void look_in(struct search *search, struct library *library)
-{
-	struct definition_visit visit = {.search = search, .path = library->file.path};
-	struct symbols symbols;
-	struct err err;
-
-	if (symbols_open(&symbols, &library->image, &library->dynamic, &err))
-		return;
-	symbols_each_dynamic(&symbols, visit_definition, &visit, &err);
-	symbols_close(&symbols);
-}
-
-/* Entry i of `wanted.names` is import i: the caller gives each name once. */
-static void search_init(struct search *search, struct needed_import *imports, size_t n,
-			struct arena *arena)
-{
-	memset(search, 0, sizeof(*search));
-	search->arena = arena;
-	search->imports = imports;
-	search->n_imports = search->n_open = n;
-	lookup_init(&search->wanted, NULL, arena);
-	for (size_t i = 0; i < n; i++)
-		lookup_add(&search->wanted, imports[i].name);
-	ldcache_open(&search->cache, "/etc/ld.so.cache");
-}
-
 static void search_fini(struct search *search)
 {
 	for (size_t i = 0; i < search->queue.n; i++) {
@@ -216,24 +165,80 @@ static void search_fini(struct search *search)
 	vec_fini(&search->queue);
 	vec_fini(&search->from);
 	vec_fini(&search->run_path);
-	lookup_fini(&search->wanted);
 	ldcache_close(&search->cache);
+}
+
+void needed_each(const char *path, const struct dynamic *dynamic, needed_visit *visit,
+		 void *context, struct arena *arena)
+{
+	struct search search = {.arena = arena};
+	bool more = true;
+
+	ldcache_open(&search.cache, "/etc/ld.so.cache");
+	enqueue(&search, dynamic, path);
+	for (size_t i = 0; i < search.queue.n && more; i++) {
+		struct library library;
+		if (!open_needed(&search, i, &library))
+			continue;
+		more = visit(context, library.file.path, &library.image, &library.dynamic);
+		enqueue(&search, &library.dynamic, library.file.path);
+		library_close(&library);
+	}
+	search_fini(&search);
+}
+
+/* ---- finding definitions ---- */
+
+struct definitions {
+	struct arena *arena;
+	struct lookup
+		wanted; /* entry i of its names is import i: the caller gives each name once */
+	struct needed_import *imports;
+	size_t n_open; /* how many are still to be found */
+	const char *path;
+};
+
+static void visit_definition(void *context, const struct symbol *symbol)
+{
+	struct definitions *definitions = context;
+
+	if (symbol->kind == SYMBOL_UNDEFINED || symbol->bind == STB_LOCAL)
+		return;
+	const struct lookup_name *name =
+		lookup_find(&definitions->wanted, symbol->name, symbol->length);
+	if (!name)
+		return;
+	struct needed_import *import = &definitions->imports[name - definitions->wanted.names.at];
+	if (import->library)
+		return;
+	import->library = arena_strdup(definitions->arena, definitions->path);
+	definitions->n_open--;
+}
+
+static bool look_in(void *context, const char *path, const struct image *image,
+		    struct dynamic *dynamic)
+{
+	struct definitions *definitions = context;
+	struct symbols symbols;
+	struct err err;
+
+	definitions->path = path;
+	if (symbols_open(&symbols, image, dynamic, &err))
+		return true;
+	symbols_each_dynamic(&symbols, visit_definition, definitions, &err);
+	symbols_close(&symbols);
+	return definitions->n_open > 0;
 }
 
 void needed_find(const char *path, const struct dynamic *dynamic, struct needed_import *imports,
 		 size_t n, struct arena *arena)
 {
-	struct search search;
+	struct definitions definitions = {.arena = arena, .imports = imports, .n_open = n};
 
-	search_init(&search, imports, n, arena);
-	enqueue(&search, dynamic, path);
-	for (size_t i = 0; i < search.queue.n && search.n_open; i++) {
-		struct library library;
-		if (!open_needed(&search, i, &library))
-			continue;
-		look_in(&search, &library);
-		enqueue(&search, &library.dynamic, library.file.path);
-		library_close(&library);
-	}
-	search_fini(&search);
+	lookup_init(&definitions.wanted, NULL, arena);
+	for (size_t i = 0; i < n; i++)
+		lookup_add(&definitions.wanted, imports[i].name);
+	if (n)
+		needed_each(path, dynamic, look_in, &definitions, arena);
+	lookup_fini(&definitions.wanted);
 }

@@ -5,10 +5,12 @@
 #ifndef TARGET_NEEDED_H
 #define TARGET_NEEDED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
 #include "target/dynamic.h"
+#include "target/image.h"
 
 #define NEEDED_MOST 128 /* libraries looked at for one file */
 
@@ -23,5 +25,13 @@ struct needed_import {
  */
 void needed_find(const char *path, const struct dynamic *dynamic, struct needed_import *imports,
 		 size_t n, struct arena *arena);
+
+/* A library that the loader would load; valid during the call. Returns whether to go on. */
+typedef bool needed_visit(void *context, const char *path, const struct image *image,
+			  struct dynamic *dynamic);
+
+/* Show the libraries that the file at `path` needs, directly or not, in the loader's order. */
+void needed_each(const char *path, const struct dynamic *dynamic, needed_visit *visit,
+		 void *context, struct arena *arena);
 
 #endif
