@@ -99,17 +99,26 @@ static void same_function(struct report *report, const struct named *first,
 			     QUOTE(again->name), line);
 }
 
-static void check_function_names(struct report *report, const struct draft_target *target)
+static void same_usdt(struct report *report, const struct named *first, const struct named *again)
+{
+	report_error(report, again->place,
+		     "duplicate USDT probe %s: the one on line %d has the same label `probe`",
+		     QUOTE(again->name), report_line(report, first->place.start));
+}
+
+/* Functions are named by the label `function`, USDT probes by the label `probe`. */
+static void check_function_names(struct report *report, const struct draft_target *target,
+				 bool usdt)
 {
 	struct names names = {0};
 
 	for (size_t i = 0; i < target->functions.n; i++) {
 		const struct draft_function *function = &target->functions.at[i];
-		if (function->spec.label)
+		if (function->spec.label && spec_is_usdt(&function->spec) == usdt)
 			*vec_push(&names.list) = (struct named){function->spec.label,
 								function->place, &function->spec};
 	}
-	find_duplicates(report, &names, same_function);
+	find_duplicates(report, &names, usdt ? same_usdt : same_function);
 }
 
 /* ---- totals ---- */
@@ -179,7 +188,8 @@ static void warn_unused_buckets(struct report *report, const struct draft *draft
 		const struct draft_target *target = &draft->targets.at[t];
 		for (size_t f = 0; f < target->functions.n; f++) {
 			const struct draft_function *function = &target->functions.at[f];
-			if (function->buckets_set && function->spec.exit == EXIT_NONE)
+			if (function->buckets_set && function->spec.exit == EXIT_NONE &&
+			    !spec_is_usdt(&function->spec))
 				report_warning(
 					report, function->buckets_place,
 					"`buckets` has no effect: with `exit: none` calls are "
@@ -191,8 +201,10 @@ static void warn_unused_buckets(struct report *report, const struct draft *draft
 void check_draft(struct report *report, const struct draft *draft)
 {
 	check_target_names(report, draft);
-	for (size_t t = 0; t < draft->targets.n; t++)
-		check_function_names(report, &draft->targets.at[t]);
+	for (size_t t = 0; t < draft->targets.n; t++) {
+		check_function_names(report, &draft->targets.at[t], false);
+		check_function_names(report, &draft->targets.at[t], true);
+	}
 	check_series(report, draft);
 	check_bounds_tables(report, draft);
 	warn_unused_buckets(report, draft);

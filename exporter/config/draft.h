@@ -16,9 +16,10 @@ struct draft_function {
 	struct spec_function spec;
 	struct span place; /* its name or what it names */
 	const char *key;   /* "symbol", "match", …: the key that says what it names; NULL: none */
-	struct span name_place, max_place; /* empty when the key is not there */
-	bool exit_set;			   /* else the defaults' is taken */
-	bool buckets_set;		   /* the same */
+	/* Empty when the key is not there. */
+	struct span name_place, max_place, end_place, key_place;
+	bool exit_set;	  /* else the defaults' is taken */
+	bool buckets_set; /* the same */
 	struct span buckets_place;
 };
 

@@ -110,15 +110,26 @@ static void read_pair(const struct fields_context *context, const struct schema 
 		schema->fields[i].read(context->parser, pair->value, into);
 }
 
-/* "`a`, `b` or `c`": the keys of which exactly one must be there. */
-static void add_alternatives(struct strbuf *out, const struct schema *schema)
+static bool is_one_of(const struct field *field)
+{
+	return field->one_of;
+}
+
+static bool is_any_of(const struct field *field)
+{
+	return field->any_of;
+}
+
+/* "`a`, `b` or `c`": the keys of which one must be there. */
+static void add_alternatives(struct strbuf *out, const struct schema *schema,
+			     bool (*belongs)(const struct field *))
 {
 	size_t n = 0, listed = 0;
 
 	for (size_t i = 0; i < schema->n; i++)
-		n += schema->fields[i].one_of;
+		n += belongs(&schema->fields[i]);
 	for (size_t i = 0; i < schema->n; i++) {
-		if (!schema->fields[i].one_of)
+		if (!belongs(&schema->fields[i]))
 			continue;
 		strbuf_puts(out, listed == 0 ? "" : listed + 1 == n ? " or " : ", ");
 		strbuf_printf(out, "`%s`", schema->fields[i].name);
@@ -126,8 +137,29 @@ static void add_alternatives(struct strbuf *out, const struct schema *schema)
 	}
 }
 
-/* Tell of each of the alternatives but the first; false when there is none at all. */
-static bool check_alternatives(const struct fields_context *context, const struct schema *schema,
+/* Tell that none of the keys is there of which one must be, or was at least meant. */
+static void expect_some(const struct fields_context *context, const struct schema *schema,
+			const struct yaml_value *mapping, const bool *seen,
+			bool (*belongs)(const struct field *))
+{
+	struct strbuf message;
+	bool wanted = false, meant = false;
+
+	for (size_t i = 0; i < schema->n; i++) {
+		wanted |= belongs(&schema->fields[i]);
+		meant |= belongs(&schema->fields[i]) && seen[i];
+	}
+	if (!wanted || meant)
+		return;
+	strbuf_init(&message);
+	strbuf_printf(&message, "%s needs one of the keys ", schema->what);
+	add_alternatives(&message, schema, belongs);
+	report_error(context->report, mapping->span, "%s", strbuf_text(&message));
+	strbuf_fini(&message);
+}
+
+/* Tell of each of the keys that exclude each other but the first. */
+static void check_alternatives(const struct fields_context *context, const struct schema *schema,
 			       const struct yaml_value *mapping)
 {
 	const char *first = NULL;
@@ -144,36 +176,18 @@ static bool check_alternatives(const struct fields_context *context, const struc
 		else
 			first = key->text;
 	}
-	return first != NULL;
-}
-
-static void check_one_of(const struct fields_context *context, const struct schema *schema,
-			 const struct yaml_value *mapping, const bool *seen)
-{
-	struct strbuf message;
-	bool wanted = false, meant = false;
-
-	for (size_t i = 0; i < schema->n; i++) {
-		wanted |= schema->fields[i].one_of;
-		meant |= schema->fields[i].one_of && seen[i];
-	}
-	if (!wanted || check_alternatives(context, schema, mapping) || meant)
-		return;
-	strbuf_init(&message);
-	strbuf_printf(&message, "%s needs one of the keys ", schema->what);
-	add_alternatives(&message, schema);
-	report_error(context->report, mapping->span, "%s", strbuf_text(&message));
-	strbuf_fini(&message);
 }
 
 static void check_required(const struct fields_context *context, const struct schema *schema,
 			   const struct yaml_value *mapping, const bool *seen)
 {
-	check_one_of(context, schema, mapping, seen);
+	check_alternatives(context, schema, mapping);
 	for (size_t i = 0; i < schema->n; i++)
 		if (schema->fields[i].required && !seen[i])
 			report_error(context->report, mapping->span, "%s needs the key `%s`",
 				     schema->what, schema->fields[i].name);
+	expect_some(context, schema, mapping, seen, is_one_of);
+	expect_some(context, schema, mapping, seen, is_any_of);
 }
 
 static bool expect_mapping(struct report *report, const struct schema *schema,

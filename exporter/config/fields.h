@@ -19,6 +19,7 @@ struct field {
 	void (*read)(struct parser *parser, const struct yaml_value *value, void *into);
 	bool required;
 	bool one_of; /* exactly one of the schema's keys that have this must be there */
+	bool any_of; /* at least one of those that have this must be there */
 	/* A key of a later release that stands in for this required one. */
 	const char *instead_of;
 };

@@ -8,6 +8,7 @@ static const char *const strategy_names[] = {
 	[STRATEGY_NONE] = "none",
 	[STRATEGY_URETPROBE] = "uretprobe",
 	[STRATEGY_RETURN_SITES] = "return-sites",
+	[STRATEGY_USDT] = "usdt",
 };
 
 const char *exit_strategy_name(enum exit_strategy strategy)

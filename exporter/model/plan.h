@@ -14,10 +14,24 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "bpf/contract.h"
 #include "model/spec.h"
 
 /* How the end of a call will be seen, once `auto` is decided. */
-enum exit_strategy { STRATEGY_NONE, STRATEGY_URETPROBE, STRATEGY_RETURN_SITES };
+enum exit_strategy {
+	STRATEGY_NONE,
+	STRATEGY_URETPROBE,
+	STRATEGY_RETURN_SITES,
+	STRATEGY_USDT, /* of spec_is_usdt() only: at marks, instead of an entry and exits */
+};
+
+/* A USDT site: an instruction that the program put there to be probed. */
+struct plan_mark {
+	uint64_t offset;    /* in the file */
+	uint64_t semaphore; /* the same, of the counter that the program looks at; 0: none */
+	bool ends;	    /* a measurement ends there; else it begins there, or the hit counts */
+	struct up_arg key;  /* what tells which end belongs to which start; none: the thread */
+};
 
 /* An instruction that leaves the function: `ret`, or a jump out of the body. */
 struct plan_site {
@@ -49,7 +63,8 @@ struct plan_entry {
 struct plan_probe {
 	const struct spec_target *target;
 	const struct spec_function *function;
-	const char *label; /* value of the label `function`; for `match:` the name that matched */
+	const char *label; /* value of the label `function` or `probe`; for `match:` the name that
+			    * matched */
 
 	enum reason reason; /* REASON_NONE: can be attached; else why not */
 	const char
@@ -68,6 +83,8 @@ struct plan_probe {
 	enum exit_strategy strategy;
 	const struct plan_site *sites; /* STRATEGY_RETURN_SITES: n_sites exits */
 	size_t n_sites;
+	const struct plan_mark *marks; /* STRATEGY_USDT: n_marks */
+	size_t n_marks;
 	/* An earlier probe of this plan with the same file, site, filter and settings, whose
 	 * measurement this one shows as well; NULL when it is attached by itself. */
 	const struct plan_probe *shared_with;
@@ -85,7 +102,7 @@ struct plan {
 /* Release a plan and close its files; NULL is fine. */
 void plan_free(struct plan *plan);
 
-/* "none", "uretprobe", "return-sites". */
+/* "none", "uretprobe", "return-sites", "usdt". */
 const char *exit_strategy_name(enum exit_strategy strategy);
 
 #endif

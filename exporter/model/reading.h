@@ -14,6 +14,7 @@ struct reading {
 	uint64_t entries;
 	uint64_t abandoned[UP_ABANDONED_REASONS];
 	uint64_t lost[UP_LOST_REASONS];
+	uint64_t unmatched; /* USDT pairs: ends without a start */
 	uint64_t
 		cells[UP_MAX_EDGES + 1]; /* as struct up_bounds has the edges; n_edges + 1 in use */
 };

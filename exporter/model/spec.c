@@ -17,6 +17,11 @@ bool buckets_equal(const struct buckets *a, const struct buckets *b)
 				!memcmp(a->bound_ns, b->bound_ns, a->n * sizeof(*a->bound_ns)));
 }
 
+bool spec_is_usdt(const struct spec_function *function)
+{
+	return function->by == BY_USDT || function->by == BY_PAIR;
+}
+
 const char *exit_mode_name(enum exit_mode mode)
 {
 	return exit_mode_names[mode];

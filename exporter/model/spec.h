@@ -38,15 +38,36 @@ enum function_by {
 	BY_MATCH,   /* `match:`: a glob over names, one probe for each that matches */
 	BY_OFFSET,  /* `offset:`: a place in the file */
 	BY_ADDRESS, /* `address:`: a virtual address, as linked */
+	BY_USDT,    /* `probe:`: every site of a USDT probe, whose hits are counted */
+	BY_PAIR,    /* `start:`, `end:`: what lies between two USDT probes is timed */
 };
 
+/* A USDT probe's name; several sites of a file may have it. */
+struct spec_usdt {
+	const char *provider, *name;
+};
+
+/* Arguments of a USDT site are numbered from 1, as in `arg1`. */
+#define SPEC_MOST_ARGUMENT 64
+
+/* What tells which end belongs to which start: an argument of each, or 0: the thread. */
+struct spec_key {
+	uint32_t start_argument, end_argument;
+};
+
+/* A function, or what is measured by USDT sites. */
 struct spec_function {
 	enum function_by by;
 	const char *symbol; /* as written: plain, mangled, name@VERSION, or the glob of `match:` */
 	uint64_t position;  /* BY_OFFSET, BY_ADDRESS */
 	uint32_t max;	    /* BY_MATCH: more matches than this are an error */
-	const char *label;  /* value of the label `function`: `name:` where given, else the symbol;
-			     * BY_MATCH: stands for the pattern while it has no matches */
+	struct spec_usdt
+		start; /* BY_USDT: the probe; BY_PAIR: the one that a measurement begins at */
+	struct spec_usdt end; /* BY_PAIR */
+	struct spec_key key;  /* BY_PAIR */
+	const char *label;    /* value of the label `function` or `probe`: `name:` where given, else
+			       * what the config names; BY_MATCH: stands for the pattern while it has
+			       * no matches */
 	enum exit_mode exit;
 	struct buckets buckets;
 	const struct spec_label *labels; /* constant labels, in the order of their names */
@@ -59,7 +80,7 @@ struct spec_target {
 	const char *binary; /* absolute path as written */
 	pid_t pid;	    /* `process: {pid: N}`, as the exporter sees it; 0: every process */
 	enum host_cost host_cost;
-	const struct spec_function *functions;
+	const struct spec_function *functions; /* USDT probes too: see spec_is_usdt() */
 	size_t n_functions;
 	int line;
 };
@@ -87,6 +108,9 @@ struct spec {
 
 /* Release a spec made by config_load; NULL is fine. */
 void spec_free(struct spec *spec);
+
+/* Whether it is measured by USDT sites; else a function. */
+bool spec_is_usdt(const struct spec_function *function);
 
 /* "auto", "uretprobe", "return-sites", "none". */
 const char *exit_mode_name(enum exit_mode mode);

@@ -53,7 +53,6 @@ static const struct {
 	{FUNCTION "    library: libssl.so.3\n", "library"},
 	{FUNCTION "    debug_file: /x\n", "debug_file"},
 	{FUNCTION "    build_id: abc\n", "build_id"},
-	{FUNCTION "    usdt:\n      - probe: a:b\n", "usdt"},
 	{FUNCTION "    process: {exe: /x}\n", "exe"},
 	{FUNCTION "    process: {comm: x}\n", "comm"},
 	{FUNCTION "    process: {cmdline: x}\n", "cmdline"},

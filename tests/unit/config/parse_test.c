@@ -122,6 +122,45 @@ static void patterns_and_places(void **state)
 	spec_free(spec);
 }
 
+static void usdt_probes(void **state)
+{
+	struct spec *spec = parse_right("targets:\n"
+					"  - name: a\n"
+					"    binary: /bin/a\n"
+					"    usdt:\n"
+					"      - probe: p:one\n"
+					"        labels: {team: x}\n"
+					"      - name: pair\n"
+					"        start: p:two\n"
+					"        end: q:three\n"
+					"        key: {start: arg64, end: arg1}\n"
+					"        buckets: [3ms]\n"
+					"    functions: [{symbol: pair}]\n"
+					"defaults: {exit: none, buckets: [1ms]}\n");
+	const struct spec_function *f = spec->targets[0].functions;
+
+	(void)state;
+	assert_int_equal(spec->targets[0].n_functions, 3);
+	assert_int_equal(f[0].by, BY_USDT);
+	assert_string_equal(f[0].label, "p:one");
+	assert_string_equal(f[0].start.provider, "p");
+	assert_string_equal(f[0].start.name, "one");
+	assert_int_equal(f[0].exit, EXIT_NONE);
+	assert_int_equal(f[0].n_labels, 1);
+	assert_int_equal(f[1].by, BY_PAIR);
+	assert_string_equal(f[1].label, "pair");
+	assert_string_equal(f[1].start.name, "two");
+	assert_string_equal(f[1].end.provider, "q");
+	assert_string_equal(f[1].end.name, "three");
+	assert_int_equal(f[1].key.start_argument, 64);
+	assert_int_equal(f[1].key.end_argument, 1);
+	assert_int_equal(f[1].exit, EXIT_AUTO); /* a default is for functions */
+	assert_int_equal(f[1].buckets.bound_ns[0], 3000000);
+	assert_false(spec_is_usdt(&f[2]));
+	assert_true(spec_is_usdt(&f[0]) && spec_is_usdt(&f[1]));
+	spec_free(spec);
+}
+
 /* How many functions a pattern finds is not known before the file is looked at. */
 static void patterns_do_not_count_as_series(void **state)
 {
@@ -280,6 +319,7 @@ int main(void)
 		cmocka_unit_test(built_in_defaults),
 		cmocka_unit_test(own_defaults),
 		cmocka_unit_test(patterns_and_places),
+		cmocka_unit_test(usdt_probes),
 		cmocka_unit_test(patterns_do_not_count_as_series),
 		cmocka_unit_test(each_is_named),
 		cmocka_unit_test(a_long_symbol_needs_a_name),
