@@ -52,6 +52,43 @@ static __always_inline bool is_on_own_stack(__u64 sp)
 #endif
 }
 
+/* Keep a call under its name, which the same one that was left without an exit may have. */
+static __always_inline void call_keep(const struct up_call_key *key, const struct up_call *call,
+				      struct up_slot *slot)
+{
+	/* An int: before 6.4 the kernel leaves the upper half of what maps return undefined. */
+	int result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
+
+	if (result == -EEXIST) {
+		/* Whoever takes it out counts it: here or the sweep. */
+		if (!bpf_map_delete_elem(&calls, key))
+			count(&slot->abandoned[UP_ABANDONED_UNWOUND]);
+		result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
+	}
+	if (result)
+		count(&slot->lost[UP_LOST_IN_FLIGHT_FULL]);
+}
+
+/*
+ * Take a call out and record it. False when there is none: entered before the probe was there, or
+ * swept this very moment and accounted for.
+ */
+static __always_inline bool call_finish(const struct up_call_key *key, __u64 now)
+{
+	struct up_call *call = bpf_map_lookup_elem(&calls, key);
+
+	if (!call)
+		return false;
+	struct up_call seen = *call;
+	if (bpf_map_delete_elem(&calls, key))
+		return false;
+	struct up_probe *entry = probe_get(key->probe);
+	if (!entry || entry->generation != seen.generation)
+		return false;
+	call_record(entry, seen.start_ns, now);
+	return true;
+}
+
 static __always_inline void call_open(struct pt_regs *ctx, __u32 id, const struct up_probe *probe,
 				      struct up_slot *slot)
 {
@@ -62,16 +99,7 @@ static __always_inline void call_open(struct pt_regs *ctx, __u32 id, const struc
 	thread_note_calls();
 	call.on_own_stack = is_on_own_stack(key.sp);
 	call.start_ns = bpf_ktime_get_ns();
-	/* An int: before 6.4 the kernel leaves the upper half of what maps return undefined. */
-	int result = bpf_map_update_elem(&calls, &key, &call, BPF_NOEXIST);
-	if (result == -EEXIST) {
-		/* Left without an exit. Whoever takes it out counts it: here or the sweep. */
-		if (!bpf_map_delete_elem(&calls, &key))
-			count(&slot->abandoned[UP_ABANDONED_UNWOUND]);
-		result = bpf_map_update_elem(&calls, &key, &call, BPF_NOEXIST);
-	}
-	if (result)
-		count(&slot->lost[UP_LOST_IN_FLIGHT_FULL]);
+	call_keep(&key, &call, slot);
 }
 
 /* An exit of a call of entry probe `id` was taken. */
@@ -80,16 +108,8 @@ static __always_inline void call_close(struct pt_regs *ctx, const struct up_prob
 	struct up_call_key key = {.sp = entry_sp(ctx, site),
 				  .tgid = bpf_get_current_pid_tgid() >> 32,
 				  .probe = site->entry};
-	struct up_call *call = bpf_map_lookup_elem(&calls, &key);
 
-	if (!call)
-		return; /* entered before the probe was there */
-	struct up_call seen = *call;
-	if (bpf_map_delete_elem(&calls, &key))
-		return; /* swept this very moment, and accounted for */
-	struct up_probe *entry = probe_get(site->entry);
-	if (entry && entry->generation == seen.generation)
-		call_record(entry, seen.start_ns, now);
+	call_finish(&key, now);
 }
 
 /* What the next conditional jump will do. `code` is the x86 condition code, 0..15. */

@@ -33,12 +33,13 @@ enum up_abandoned {
 enum up_lost {
 	UP_LOST_IN_FLIGHT_FULL, /* no memory for the thread's in-flight frames */
 	UP_LOST_CLOCK,		/* the clock went backwards between entry and exit */
+	UP_LOST_KEY,		/* USDT pairs: the argument that names the start is not readable */
 	UP_LOST_REASONS,
 	UP_LOST_ROOM = 4,
 };
 
 #define UP_SLOT_CELLS 368 /* cells in one slot; a layout with more continues in the next slot */
-#define UP_SLOT_SPARE 2
+#define UP_SLOT_SPARE 1
 
 /*
  * One series, one shard. The sum is added after the cell and read before the cells, so it may
@@ -50,6 +51,7 @@ struct up_slot {
 	__u64 entries;
 	__u64 abandoned[UP_ABANDONED_ROOM];
 	__u64 lost[UP_LOST_ROOM];
+	__u64 unmatched; /* USDT pairs: ends without a start */
 	__u64 spare[UP_SLOT_SPARE];
 	__u64 cells[UP_SLOT_CELLS];
 };
@@ -85,6 +87,7 @@ enum up_probe_flags {
 	UP_PROBE_ENABLED = 1 << 0,	/* count; otherwise the hit is ignored */
 	UP_PROBE_COUNT_ONLY = 1 << 1,	/* `exit: none`: entries only, no frame is kept */
 	UP_PROBE_RETURN_SITES = 1 << 2, /* the call is kept in `calls`, by its stack pointer */
+	UP_PROBE_ENDS = 1 << 3,		/* USDT pairs: what begins at a start ends here */
 };
 
 /*
@@ -120,7 +123,7 @@ struct up_probe {
 	__u32 generation; /* changes when the id is given to another probe: stale frames are told */
 	__u32 tgid;	  /* count only this process (initial pid namespace); 0: every process */
 	__s32 sp_adjust;  /* bytes to add to sp at this site to get sp at the function's entry */
-	__u32 entry;	  /* exit sites: probe id of the function's entry */
+	__u32 entry;	  /* exit sites, USDT sites: probe id of the entry, which is the series */
 	__u32 condition;  /* enum up_condition: the hit counts only if it holds */
 	__u32 site;	  /* the same for all probes on one instruction of one file */
 	__u32 member;	  /* tells those apart: below UP_SITE_PROBES */
@@ -171,10 +174,11 @@ _Static_assert(sizeof(struct up_thread) == 8 + (24 + 8 * UP_SITE_PROBES) * UP_MA
 /*
  * Calls whose exits are seen by probes on the exits themselves (return sites) live in the hash
  * map `calls`. The stack pointer at entry names the call, on whichever thread it goes on: that
- * holds for recursion and for coroutines.
+ * holds for recursion and for coroutines. What begins at one USDT site and ends at another is kept
+ * there as well.
  */
 struct up_call_key {
-	__u64 sp;
+	__u64 sp; /* USDT pairs: the thread's id, or the value of an argument */
 	__u32 tgid;
 	__u32 probe; /* of the entry */
 };

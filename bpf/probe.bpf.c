@@ -8,13 +8,14 @@
  *   multi    two programs, one link each
  *   perf     two programs, one perf event a function each
  *
- * `exit: none` probes always use `entry` alone: no return address is ever touched for them.
+ * `exit: none` probes always use `entry` alone: no return address is ever touched for them. USDT
+ * sites have a program of their own, `mark`.
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "calls.bpf.h"
+#include "marks.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -65,6 +66,7 @@ ORDINARY_STACK(leave);
 #endif
 ORDINARY_STACK(entry);
 ORDINARY_STACK(site);
+ORDINARY_STACK(mark);
 
 #ifdef TIER_SESSION
 #ifdef SESSION_KFUNC_TAKES_CTX
@@ -113,6 +115,19 @@ int site(struct pt_regs *ctx)
 	KEEP_ORDINARY_STACK(ctx, site);
 	if (probe && probe->flags & UP_PROBE_ENABLED && condition_holds(ctx, probe))
 		call_close(ctx, probe, now);
+	return 0;
+}
+
+/* On a USDT site. */
+SEC("kprobe")
+int mark(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct up_probe *probe = probe_get(bpf_get_attach_cookie(ctx));
+
+	KEEP_ORDINARY_STACK(ctx, mark);
+	if (probe && probe->flags & UP_PROBE_ENABLED)
+		mark_hit(ctx, probe, now);
 	return 0;
 }
 

@@ -75,6 +75,18 @@ static void put_sites(struct strbuf *out, const struct plan_probe *probe)
 	strbuf_putc(out, ']');
 }
 
+static void put_marks(struct strbuf *out, const struct plan_probe *probe)
+{
+	strbuf_puts(out, ",\"marks\":[");
+	for (size_t i = 0; i < probe->n_marks; i++) {
+		const struct plan_mark *mark = &probe->marks[i];
+		strbuf_printf(out, "%s{\"offset\":%" PRIu64, i ? "," : "", mark->offset);
+		put_number(out, "semaphore_offset", mark->semaphore, mark->semaphore);
+		strbuf_printf(out, ",\"ends\":%s}", mark->ends ? "true" : "false");
+	}
+	strbuf_putc(out, ']');
+}
+
 static void put_probe_json(struct strbuf *out, const struct plan_probe *probe)
 {
 	const struct plan_file *file = probe->file;
@@ -82,7 +94,7 @@ static void put_probe_json(struct strbuf *out, const struct plan_probe *probe)
 
 	strbuf_puts(out, "{\"target\":");
 	json_put_string(out, probe->target->name);
-	put_member(out, "function", probe->label);
+	put_member(out, spec_is_usdt(probe->function) ? "probe" : "function", probe->label);
 	strbuf_printf(out, ",\"ok\":%s", ok ? "true" : "false");
 	put_member(out, "reason", ok ? NULL : reason_name(probe->reason));
 	put_member(out, "detail", probe->detail);
@@ -97,6 +109,7 @@ static void put_probe_json(struct strbuf *out, const struct plan_probe *probe)
 	put_member(out, "exit", exit_mode_name(probe->function->exit));
 	put_member(out, "exit_strategy", ok ? exit_strategy_name(probe->strategy) : NULL);
 	put_sites(out, probe);
+	put_marks(out, probe);
 	put_number(out, "pid", probe->target->pid, (uint64_t)probe->target->pid);
 	put_shared(out, probe->shared_with);
 	put_number(out, "mapping_processes", file, file ? file->mapping_processes : 0);
@@ -204,7 +217,7 @@ static void put_row(struct strbuf *out, const struct row *row, const size_t *wid
 
 static void put_rows(struct strbuf *out, const struct plan *plan)
 {
-	static char *const heads[COLUMNS] = {"STATE", "TARGET",	     "FUNCTION", "OFFSET",
+	static char *const heads[COLUMNS] = {"STATE", "TARGET",	     "PROBE", "OFFSET",
 					     "SITE",  "INSTRUCTION", "EXIT"};
 	_cleanup_free_ struct row *rows = alloc_zero(plan->n_probes + 1, sizeof(*rows));
 	size_t width[COLUMNS] = {0};

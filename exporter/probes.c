@@ -123,12 +123,18 @@ bool probes_ready(struct probes *probes)
 
 /* ---- outcomes ---- */
 
+/* The label that a probe's series have beside `target`. */
+static const char *label_name(const struct plan_probe *plan)
+{
+	return spec_is_usdt(plan->function) ? "probe" : "function";
+}
+
 static void log_attached(const struct probe *probe)
 {
 	const struct plan_probe *plan = probe->plan;
 
 	log_at(plan->warning ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "probe attached",
-	       LOG_STR("target", plan->target->name), LOG_STR("function", plan->label),
+	       LOG_STR("target", plan->target->name), LOG_STR(label_name(plan), plan->label),
 	       LOG_STR("binary", plan->file->path), LOG_STR("symbol", plan->symbol),
 	       LOG_HEX("offset", plan->entry_offset),
 	       LOG_STR("exit", exit_strategy_name(plan->strategy)),
@@ -140,7 +146,7 @@ static void log_refused(const struct probe *probe, const char *detail)
 	const struct plan_probe *plan = probe->plan;
 
 	log_warn("probe not attached", LOG_STR("target", plan->target->name),
-		 LOG_STR("function", plan->label), LOG_STR("binary", plan->target->binary),
+		 LOG_STR(label_name(plan), plan->label), LOG_STR("binary", plan->target->binary),
 		 LOG_STR("reason", reason_name(probe->status.reason)), LOG_STR("detail", detail));
 }
 
@@ -149,7 +155,7 @@ static const char *kind_of(const struct probes *probes, const struct plan_probe 
 {
 	enum tier tier = attach_tier(probes->attach);
 
-	if (tier == TIER_SESSION && plan->strategy == STRATEGY_NONE)
+	if (tier == TIER_SESSION && plan->strategy != STRATEGY_URETPROBE)
 		tier = TIER_MULTI;
 	return tier_name(tier);
 }

@@ -18,6 +18,7 @@ static const char *const reason_names[REASON_COUNT] = {
 	[REASON_SYMBOL_AMBIGUOUS] = "symbol_ambiguous",
 	[REASON_NOT_A_FUNCTION] = "not_a_function",
 	[REASON_USDT_NOT_FOUND] = "usdt_not_found",
+	[REASON_USDT_ARGUMENT] = "usdt_argument",
 	[REASON_IFUNC] = "ifunc",
 	[REASON_NOT_AN_INSTRUCTION] = "not_an_instruction",
 	[REASON_UNSAFE_SITE] = "unsafe_site",

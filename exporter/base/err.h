@@ -22,6 +22,7 @@ enum reason {
 	REASON_SYMBOL_AMBIGUOUS,   /* several local functions or versions have this name */
 	REASON_NOT_A_FUNCTION,	   /* data, absolute or thread-local symbol, or not executable */
 	REASON_USDT_NOT_FOUND,	   /* the file has no USDT site of this name */
+	REASON_USDT_ARGUMENT,	   /* the argument that `key` names is not there or not readable */
 	REASON_IFUNC,		   /* resolved at run time to one of several implementations */
 	REASON_NOT_AN_INSTRUCTION, /* the place is inside an instruction or not in code */
 	REASON_UNSAFE_SITE,	   /* a probe at this very instruction would harm the program */

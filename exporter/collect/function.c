@@ -16,7 +16,8 @@ static void set_labels(struct builder *builder, enum function_labels which,
 	struct label *labels = arena_array(&builder->snapshot->arena, n, sizeof(*labels));
 
 	labels[0] = (struct label){"target", builder_text(builder, probe->target->name)};
-	labels[1] = (struct label){"function", builder_text(builder, probe->label)};
+	labels[1] = (struct label){spec_is_usdt(spec) ? "probe" : "function",
+				   builder_text(builder, probe->label)};
 	for (size_t i = 0; i < n_constant; i++) {
 		labels[2 + i].name = builder_text(builder, spec->labels[i].name);
 		labels[2 + i].value = builder_text(builder, spec->labels[i].value);

@@ -31,6 +31,7 @@ struct open_group {
 	ino_t ino;
 	pid_t pid; /* of the process filter; 0: none */
 	struct linked linked;
+	bool keeps_calls; /* in the map `calls` */
 	int *probes; /* n_probes ids that these links are for: exits, then n_functions entries */
 	size_t n_probes, n_functions;
 };
@@ -40,8 +41,8 @@ struct attach {
 	struct loaded loaded;
 	VEC(struct open_group) groups;
 	struct sites sites;
-	size_t perf_room;      /* functions that the perf tier may still take */
-	atomic_bool has_exits; /* some probe sits on an exit */
+	size_t perf_room;	 /* functions that the perf tier may still take */
+	atomic_bool keeps_calls; /* some probe has its open calls in the map `calls` */
 };
 
 int attach_open(const struct attach_options *options, struct attach **out, struct err *err)
@@ -120,8 +121,10 @@ static void enable_group(struct attach *attach, const struct group *group,
 {
 	struct open_group *open = vec_push(&attach->groups);
 
-	if (group->exits.n)
-		attach->has_exits = true;
+	open->keeps_calls =
+		group->strategy == STRATEGY_RETURN_SITES || group->strategy == STRATEGY_USDT;
+	if (open->keeps_calls)
+		attach->keeps_calls = true;
 	open->dev = group->file->dev;
 	open->ino = group->file->ino;
 	open->pid = group->pid;
@@ -234,13 +237,40 @@ static int add_exits(struct attach *attach, struct group *group, const struct pl
 		struct maps_site exit = {.sp_adjust = site->sp_adjust,
 					 .condition = site->condition};
 		maps_set_exit(attach->loaded.maps, first + (int)i, series, &exit);
-		site_list_add(&group->exits, site->offset, (uint64_t)first + i, index);
+		site_list_add(&group->exits, &(struct site){.offset = site->offset,
+							    .cookie = (uint64_t)first + i,
+							    .owner = index});
 	}
 	return first < 0 ? first : 0;
 }
 
+/* Put a USDT probe's sites into its group; the series has no entry of its own. */
+static void add_marks(struct attach *attach, struct group_list *groups,
+		      const struct plan_probe *probe, size_t index, struct attach_result *result)
+{
+	struct group *group = group_of(groups, probe);
+	int first = maps_take_exits(attach->loaded.maps, result->series, probe->n_marks);
+
+	if (first < 0) {
+		refuse(result, REASON_LIMIT, "no room for more USDT sites; raise limits.series");
+		return;
+	}
+	for (size_t i = 0; i < probe->n_marks; i++) {
+		const struct plan_mark *mark = &probe->marks[i];
+		uint32_t flags = probe->function->by == BY_USDT ? UP_PROBE_COUNT_ONLY
+				 : mark->ends			? UP_PROBE_ENDS
+								: 0;
+		maps_set_mark(attach->loaded.maps, first + (int)i, result->series, flags,
+			      &mark->key);
+		site_list_add(&group->entries, &(struct site){.offset = mark->offset,
+							      .cookie = (uint64_t)first + i,
+							      .semaphore = mark->semaphore,
+							      .owner = index});
+	}
+}
+
 /* Put the entry, and the exits that are probed themselves, into the probe's group. */
-static void add_to_group(struct attach *attach, struct group_list *groups,
+static void add_function(struct attach *attach, struct group_list *groups,
 			 const struct plan_probe *probe, size_t index, struct attach_result *result)
 {
 	static const uint32_t flags_of[] = {
@@ -268,7 +298,9 @@ static void add_to_group(struct attach *attach, struct group_list *groups,
 		return;
 	}
 	maps_set_entry(attach->loaded.maps, result->series, flags_of[probe->strategy], &entry);
-	site_list_add(&group->entries, probe->entry_offset, (uint64_t)result->series, index);
+	site_list_add(&group->entries, &(struct site){.offset = probe->entry_offset,
+						      .cookie = (uint64_t)result->series,
+						      .owner = index});
 }
 
 /* Give back the place of a probe that is not linked, or not any more. */
@@ -287,7 +319,8 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 
 	for (size_t i = 0; i < plan->n_probes; i++)
 		if (can_attach(attach, &plan->probes[i], &results[i]))
-			add_to_group(attach, &groups, &plan->probes[i], i, &results[i]);
+			(plan->probes[i].strategy == STRATEGY_USDT ? add_marks : add_function)(
+				attach, &groups, &plan->probes[i], i, &results[i]);
 	bool published = !maps_publish(attach->loaded.maps, &err);
 	for (size_t i = 0; i < groups.n; i++) {
 		if (!published)
@@ -314,6 +347,9 @@ static void close_group(struct attach *attach, struct open_group *open)
 		maps_disable(attach->loaded.maps, open->probes[i]);
 	linkset_close(&open->linked.entries);
 	linkset_close(&open->linked.exits);
+	if (open->keeps_calls)
+		sweep_detached(&attach->loaded.object, attach->loaded.maps, open->probes,
+			       open->n_probes);
 	for (size_t i = open->n_probes - open->n_functions; i < open->n_probes; i++)
 		release_site(attach, open->probes[i]); /* the entries: their ids are their series */
 	attach->perf_room += open->n_functions;
@@ -342,7 +378,7 @@ void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino)
 
 void attach_sweep(struct attach *attach)
 {
-	if (attach->has_exits)
+	if (attach->keeps_calls)
 		sweep_calls(&attach->loaded.object, attach->loaded.maps);
 }
 

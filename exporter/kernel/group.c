@@ -20,18 +20,25 @@ struct group *group_of(struct group_list *groups, const struct plan_probe *probe
 	return group;
 }
 
-void site_list_add(struct site_list *list, uint64_t offset, uint64_t cookie, size_t owner)
+static void put(struct site_list *list, size_t at, const struct site *site)
+{
+	list->offsets[at] = site->offset;
+	list->cookies[at] = site->cookie;
+	list->semaphores[at] = site->semaphore;
+	list->owners[at] = site->owner;
+}
+
+void site_list_add(struct site_list *list, const struct site *site)
 {
 	if (list->n == list->room) {
 		list->room = list->room ? 2 * list->room : 16;
 		list->offsets = alloc_resize(list->offsets, list->room, sizeof(*list->offsets));
 		list->cookies = alloc_resize(list->cookies, list->room, sizeof(*list->cookies));
+		list->semaphores =
+			alloc_resize(list->semaphores, list->room, sizeof(*list->semaphores));
 		list->owners = alloc_resize(list->owners, list->room, sizeof(*list->owners));
 	}
-	list->offsets[list->n] = offset;
-	list->cookies[list->n] = cookie;
-	list->owners[list->n] = owner;
-	list->n++;
+	put(list, list->n++, site);
 }
 
 void site_list_filter(struct site_list *list, bool (*keep)(const void *context, size_t owner),
@@ -40,12 +47,10 @@ void site_list_filter(struct site_list *list, bool (*keep)(const void *context, 
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
-		if (!keep(context, list->owners[i]))
-			continue;
-		list->offsets[kept] = list->offsets[i];
-		list->cookies[kept] = list->cookies[i];
-		list->owners[kept] = list->owners[i];
-		kept++;
+		struct site site = {list->offsets[i], list->cookies[i], list->semaphores[i],
+				    list->owners[i]};
+		if (keep(context, site.owner))
+			put(list, kept++, &site);
 	}
 	list->n = kept;
 }
@@ -54,6 +59,7 @@ static void site_list_fini(struct site_list *list)
 {
 	free(list->offsets);
 	free(list->cookies);
+	free(list->semaphores);
 	free(list->owners);
 }
 

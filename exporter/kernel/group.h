@@ -4,12 +4,21 @@
 
 #include "model/plan.h"
 
-/* Instructions to probe; the arrays go in step. */
+/* An instruction to probe. */
+struct site {
+	uint64_t offset;    /* in the file */
+	uint64_t cookie;    /* probe id */
+	uint64_t semaphore; /* USDT: file offset of the counter to raise; 0: none */
+	size_t owner;	    /* index into the plan */
+};
+
+/* Instructions to probe; the arrays go in step, as the kernel takes them. */
 struct site_list {
 	size_t n, room;
-	uint64_t *offsets; /* in the file */
-	uint64_t *cookies; /* probe ids */
-	size_t *owners;	   /* index into the plan */
+	uint64_t *offsets;
+	uint64_t *cookies;
+	uint64_t *semaphores;
+	size_t *owners;
 };
 
 /* Same file, same process, same exit strategy. */
@@ -17,8 +26,8 @@ struct group {
 	const struct plan_file *file;
 	pid_t pid;
 	enum exit_strategy strategy;
-	struct site_list entries;
-	struct site_list exits; /* STRATEGY_RETURN_SITES only */
+	struct site_list entries; /* STRATEGY_USDT: all sites of all probes */
+	struct site_list exits;	  /* STRATEGY_RETURN_SITES only */
 };
 
 struct group_list { /* grows with vec_push */
@@ -30,7 +39,7 @@ struct group_list { /* grows with vec_push */
 struct group *group_of(struct group_list *groups, const struct plan_probe *probe);
 void group_list_fini(struct group_list *groups);
 
-void site_list_add(struct site_list *list, uint64_t offset, uint64_t cookie, size_t owner);
+void site_list_add(struct site_list *list, const struct site *site);
 /* Keep the sites whose owner `keep` says yes to. */
 void site_list_filter(struct site_list *list, bool (*keep)(const void *context, size_t owner),
 		      const void *context);

@@ -47,6 +47,7 @@ int link_multi(int prog_fd, int attach_type, const struct link_sites *sites, int
 		.path = address(sites->path),
 		.offsets = address(sites->offsets),
 		.cookies = address(sites->cookies),
+		.ref_ctr_offsets = address(sites->semaphores),
 		.cnt = (uint32_t)sites->n,
 		.multi_flags = at_return ? MULTI_FLAG_RETURN : 0,
 		.pid = (uint32_t)sites->pid,
@@ -71,20 +72,26 @@ int link_perf_pmu_type(void)
 
 /* Bit of attr.config that makes the event a return probe (…/uprobe/format/retprobe: config:0). */
 #define PERF_CONFIG_RETPROBE 1
+/* …/uprobe/format/ref_ctr_offset: config:32-63. */
+#define PERF_CONFIG_SEMAPHORE_SHIFT 32
 
 static int perf_open(const struct link_sites *sites, size_t at, int at_return)
 {
 	int type = link_perf_pmu_type();
+	uint64_t semaphore = sites->semaphores ? sites->semaphores[at] : 0;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = (uint32_t)type,
-		.config = at_return ? PERF_CONFIG_RETPROBE : 0,
+		.config = semaphore << PERF_CONFIG_SEMAPHORE_SHIFT |
+			  (at_return ? PERF_CONFIG_RETPROBE : 0),
 		.config1 = address(sites->path),
 		.config2 = sites->offsets[at],
 	};
 
 	if (type < 0)
 		return type;
+	if (semaphore > UINT32_MAX)
+		return -ERANGE;
 	/* An event needs a process or a CPU; the breakpoint is there on all CPUs either way. */
 	pid_t pid = sites->pid ? sites->pid : -1;
 	int cpu = sites->pid ? -1 : 0;

@@ -14,9 +14,11 @@
 #define LINK_UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION, kernel 6.13 */
 
 struct link_sites {
-	const char *path;	 /* of the file; /proc/self/fd/N is fine */
-	const uint64_t *offsets; /* n file offsets */
-	const uint64_t *cookies; /* n */
+	const char *path;	    /* of the file; /proc/self/fd/N is fine */
+	const uint64_t *offsets;    /* n file offsets */
+	const uint64_t *cookies;    /* n */
+	const uint64_t *semaphores; /* n, file offsets of counters that the kernel raises while the
+				     * site is probed; 0: none. NULL: none at all */
 	size_t n;
 	pid_t pid; /* only this process; 0: every process */
 };

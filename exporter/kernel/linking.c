@@ -40,6 +40,7 @@ static struct link_sites sites_of(const struct linking *linking, const struct si
 		.path = path,
 		.offsets = list->offsets,
 		.cookies = list->cookies,
+		.semaphores = linking->group->strategy == STRATEGY_USDT ? list->semaphores : NULL,
 		.n = list->n,
 		.pid = linking->loaded->feature.pid_filter ? linking->group->pid : 0,
 	};
@@ -99,6 +100,7 @@ static void link_one(const struct linking *linking, const struct link_sites *all
 
 	site.offsets += at;
 	site.cookies += at;
+	site.semaphores += site.semaphores ? at : 0;
 	site.n = 1;
 	if (!take_perf_room(linking, kind, result))
 		return;
@@ -144,8 +146,14 @@ static int link_list(const struct linking *linking, const struct site_list *list
 /* Exits first: a call that is counted at its entry must find its exits probed. */
 static int link_once(const struct linking *linking, const char *path, struct linked *linked)
 {
+	static const enum link_kind kinds[] = {
+		[STRATEGY_NONE] = LINK_ENTRY,
+		[STRATEGY_URETPROBE] = LINK_CALL,
+		[STRATEGY_RETURN_SITES] = LINK_ENTRY,
+		[STRATEGY_USDT] = LINK_MARK,
+	};
 	const struct group *group = linking->group;
-	enum link_kind kind = group->strategy == STRATEGY_URETPROBE ? LINK_CALL : LINK_ENTRY;
+	enum link_kind kind = kinds[group->strategy];
 	int result = link_list(linking, &group->exits, path, LINK_EXIT, &linked->exits);
 
 	if (result)

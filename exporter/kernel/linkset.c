@@ -32,7 +32,9 @@ static int open_all(struct linkset *set, const struct object *object,
 		    const struct link_sites *sites, enum link_kind kind)
 {
 	const struct object_form *form = object->form;
-	int prog_fd = kind == LINK_EXIT ? object->prog_site : object->prog_entry;
+	int prog_fd = kind == LINK_EXIT	  ? object->prog_site
+		      : kind == LINK_MARK ? object->prog_mark
+					  : object->prog_entry;
 	bool perf = form->tier == TIER_PERF;
 	int result = 0;
 
@@ -121,6 +123,7 @@ static unsigned bisect(const struct object *object, const struct link_sites *sit
 		.path = sites->path,
 		.offsets = sites->offsets + from,
 		.cookies = sites->cookies + from,
+		.semaphores = sites->semaphores ? sites->semaphores + from : NULL,
 		.n = n,
 		.pid = sites->pid,
 	};

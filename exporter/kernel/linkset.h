@@ -27,6 +27,7 @@ enum link_kind {
 	LINK_ENTRY, /* function entries, whose returns are not touched */
 	LINK_CALL,  /* function entries with the kernel's return probe */
 	LINK_EXIT,  /* instructions that leave a function */
+	LINK_MARK,  /* USDT sites */
 };
 
 /*

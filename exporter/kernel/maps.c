@@ -248,6 +248,21 @@ void maps_set_exit(struct maps *maps, int id, int series, const struct maps_site
 	__atomic_store_n(&probe->flags, 0, __ATOMIC_RELEASE);
 }
 
+void maps_set_mark(struct maps *maps, int id, int series, uint32_t flags, const struct up_arg *key)
+{
+	struct up_probe *probe = &maps->probes[id];
+
+	probe->entry = (uint32_t)series;
+	put_site(probe, &(struct maps_site){0});
+	probe->key = *key;
+	__atomic_store_n(&probe->flags, flags & ~UP_PROBE_ENABLED, __ATOMIC_RELEASE);
+}
+
+int maps_series_of(const struct maps *maps, int id)
+{
+	return (int)maps->probes[id].entry;
+}
+
 void maps_enable(struct maps *maps, int id, uint32_t tgid)
 {
 	struct up_probe *probe = &maps->probes[id];
@@ -301,6 +316,7 @@ static void read_outcomes(const struct maps *maps, const struct map_series *seri
 			reading->abandoned[i] += load(&slot->abandoned[i]);
 		for (int i = 0; i < UP_LOST_REASONS; i++)
 			reading->lost[i] += load(&slot->lost[i]);
+		reading->unmatched += load(&slot->unmatched);
 		for (uint32_t i = 0; i < n_cells && i < UP_SLOT_CELLS; i++)
 			reading->cells[i] += load(&slot->cells[i]);
 		if (n_cells <= UP_SLOT_CELLS)

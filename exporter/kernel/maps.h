@@ -45,12 +45,21 @@ void maps_set_entry(struct maps *maps, int series, uint32_t flags, const struct 
 void maps_take_site(struct maps *maps, int series, struct maps_site *site);
 
 /*
- * `n` ids in a row for probes on exits of the function whose entry feeds `series`: the first, or
- * -ENOSPC. The series keeps them: a later call for as many or fewer gives the same.
+ * `n` ids in a row for probes on exits of the function whose entry feeds `series`, or on the
+ * USDT sites that do: the first, or -ENOSPC. The series keeps them: a later call for as many or
+ * fewer gives the same.
  */
 int maps_take_exits(struct maps *maps, int series, size_t n);
 /* Set up one of them. Disabled. */
 void maps_set_exit(struct maps *maps, int id, int series, const struct maps_site *site);
+
+/*
+ * Set up one of them as a USDT site: `flags` are UP_PROBE_COUNT_ONLY, UP_PROBE_ENDS or 0. Disabled.
+ */
+void maps_set_mark(struct maps *maps, int id, int series, uint32_t flags, const struct up_arg *key);
+
+/* The series that a probe feeds. */
+int maps_series_of(const struct maps *maps, int probe);
 
 /* Count a call of `series` as abandoned, from this side. */
 void maps_abandon(struct maps *maps, int series, enum up_abandoned reason);

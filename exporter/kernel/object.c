@@ -131,6 +131,7 @@ static void find_descriptors(struct object *object)
 	object->prog_entry = program_fd(bpf, "entry");
 	object->prog_leave = program_fd(bpf, "leave");
 	object->prog_site = program_fd(bpf, "site");
+	object->prog_mark = program_fd(bpf, "mark");
 	object->prog_thread_exit = program_fd(bpf, "thread_exit");
 	object->prog_thread_exec = program_fd(bpf, "thread_exec");
 	object->map_probes = map_fd(bpf, "probes");
@@ -170,6 +171,7 @@ int object_open(struct object *object, const struct object_form *form,
 	set_attach_type(object->bpf, "leave", form->return_attach_type);
 	set_attach_type(object->bpf, "entry", form->entry_attach_type);
 	set_attach_type(object->bpf, "site", form->entry_attach_type);
+	set_attach_type(object->bpf, "mark", form->entry_attach_type);
 	result = load(object);
 	if (result) {
 		object_close(object);

@@ -32,7 +32,7 @@ struct object {
 	const struct object_form *form;
 	struct bpf_object *bpf; /* owned */
 	/* Descriptors owned by `bpf`; -1 where the form has no such program. */
-	int prog_session, prog_entry, prog_leave, prog_site;
+	int prog_session, prog_entry, prog_leave, prog_site, prog_mark;
 	int prog_thread_exit, prog_thread_exec;
 	int map_probes, map_bounds, map_chunks, map_calls;
 	int map_ended_threads, map_ended_processes;

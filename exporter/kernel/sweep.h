@@ -12,4 +12,11 @@
 /* One sweep; cheap (two system calls) when no thread has ended. The number of calls abandoned. */
 unsigned sweep_calls(const struct object *object, struct maps *maps);
 
+/*
+ * The `n` probes are linked no more: account for what is open of the series they feed. Returns how
+ * many were abandoned.
+ */
+unsigned sweep_detached(const struct object *object, struct maps *maps, const int *probes,
+			size_t n);
+
 #endif

@@ -17,6 +17,7 @@
 #include "target/merge.h"
 #include "target/proc.h"
 #include "target/runtime.h"
+#include "target/usdt.h"
 
 /* Perf maps are long, and one that is asked for many names will do. */
 #define MOST_GENERATED 64
@@ -42,6 +43,7 @@ struct job {
 	VEC(struct expansion *) expansions;
 	struct inspect_wanted *wanted; /* of all expansions, one after another; owned */
 	VEC(struct plan_probe *) probes;
+	struct usdt_file usdt;
 	const char *cost; /* to the host, when it is too much; NULL */
 	bool costed;
 	struct asked unmapped;
@@ -109,7 +111,7 @@ static void open_target(struct resolution *resolution, const struct spec_target 
 		wishes[i].job = job;
 		wishes[i].reason = why.reason;
 		wishes[i].detail = detail;
-		if (job)
+		if (job && !spec_is_usdt(&target->functions[i]))
 			*vec_push(&job->expansions) = &wishes[i].expansion;
 	}
 }
@@ -233,6 +235,16 @@ static void decide(struct plan *plan, struct job *job, const struct inspect_want
 		decide_exit(plan, &wanted->judged, probe);
 }
 
+static void decide_usdt(struct plan *plan, struct job *job, struct plan_probe *probe)
+{
+	if (probe->reason) /* the process it is for does not exist */
+		return;
+	if (job->facts.reason)
+		refuse(probe, job->facts.reason, job->facts.detail);
+	else if (decide_cost(plan, job, probe))
+		usdt_resolve(&job->usdt, probe, &plan->arena);
+}
+
 /* Put what is wanted into one array, the way the file is inspected for it. */
 static void gather_wanted(struct job *job)
 {
@@ -281,6 +293,8 @@ static bool found_any(const struct resolution *resolution)
 {
 	for (size_t i = 0; i < resolution->n_wishes; i++) {
 		const struct wish *wish = &resolution->wishes[i];
+		if (wish->job && spec_is_usdt(wish->expansion.function))
+			return true;
 		for (size_t j = 0; wish->job && !wish->reason && j < wish->expansion.n; j++)
 			if (!wish->expansion.wanted[j].reason)
 				return true;
@@ -367,23 +381,41 @@ static void share_within(struct plan *plan, struct job *job)
 
 /* ---- the plan ---- */
 
-static void plan_wish(struct plan *plan, const struct wish *wish)
+static struct plan_probe *add_probe(struct plan *plan, const struct wish *wish)
+{
+	struct plan_probe *probe = &plan->probes[plan->n_probes++];
+
+	probe->target = wish->expansion.target;
+	probe->function = wish->expansion.function;
+	probe->label = probe->function->label;
+	probe->detail = "";
+	if (wish->reason)
+		refuse(probe, wish->reason, wish->detail);
+	if (wish->job)
+		probe->file = wish->job->file;
+	return probe;
+}
+
+static void plan_function(struct plan *plan, const struct wish *wish)
 {
 	for (size_t i = 0; i < wish->expansion.n; i++) {
 		const struct inspect_wanted *wanted = wish->job ? &wish->expansion.wanted[i] : NULL;
-		struct plan_probe *probe = &plan->probes[plan->n_probes++];
-		probe->target = wish->expansion.target;
-		probe->function = wish->expansion.function;
-		probe->label = wanted && wanted->label ? wanted->label : probe->function->label;
-		probe->detail = "";
-		if (wish->reason)
-			refuse(probe, wish->reason, wish->detail);
+		struct plan_probe *probe = add_probe(plan, wish);
 		if (!wanted)
 			continue;
-		probe->file = wish->job->file;
+		if (wanted->label)
+			probe->label = wanted->label;
 		*vec_push(&wish->job->probes) = probe;
 		decide(plan, wish->job, wanted, probe);
 	}
+}
+
+static void plan_usdt(struct plan *plan, const struct wish *wish)
+{
+	struct plan_probe *probe = add_probe(plan, wish);
+
+	if (wish->job)
+		decide_usdt(plan, wish->job, probe);
 }
 
 static void plan_wishes(const struct resolution *resolution)
@@ -395,7 +427,9 @@ static void plan_wishes(const struct resolution *resolution)
 		n += resolution->wishes[i].expansion.n;
 	plan->probes = arena_array(&plan->arena, n, sizeof(*plan->probes));
 	for (size_t i = 0; i < resolution->n_wishes; i++)
-		plan_wish(plan, &resolution->wishes[i]);
+		(spec_is_usdt(resolution->wishes[i].expansion.function)
+			 ? plan_usdt
+			 : plan_function)(plan, &resolution->wishes[i]);
 }
 
 static void job_fini(struct job *job)

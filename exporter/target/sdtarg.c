@@ -279,7 +279,7 @@ static bool ends_argument(const char *before, struct sdtarg_text after, int dept
 	sdtarg_skip_blanks(&after);
 	if (after.at == after.end || prefix_length(after))
 		return true;
-	return depth <= 0 && !strchr("+-*,@:([", *before) && !strchr("+-*,@:)]", *after.at);
+	return depth <= 0 && !strchr("+-*,@:$#([", *before) && !strchr("+-*,@:)]", *after.at);
 }
 
 static struct sdtarg_text next_argument(struct sdtarg_text *text)

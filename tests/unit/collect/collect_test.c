@@ -413,6 +413,57 @@ static void a_snapshot_outlives_its_input(void **state)
 	snapshot_free(snapshot);
 }
 
+/* The same families by other names and another label, with what only pairs have. */
+static void usdt_has_families_of_its_own(void **state)
+{
+	static const struct spec_function usdt[] = {
+		{.by = BY_USDT, .label = "p:hit", .exit = EXIT_NONE, .buckets = {bounds, 1}},
+		{.by = BY_PAIR,
+		 .label = "query",
+		 .buckets = {bounds, COUNT(bounds)},
+		 .labels = storage,
+		 .n_labels = 1},
+	};
+	struct fixture *f = fixture_new();
+	struct reading *hit = &f->rows[4].reading, *query = &f->rows[5].reading;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(usdt); i++) {
+		f->probes[4 + i] = (struct plan_probe){
+			.target = &target, .function = &usdt[i], .label = usdt[i].label};
+		f->rows[4 + i].probe = &f->probes[4 + i];
+		attach(&f->rows[4 + i], &f->probes[4 + i]);
+		f->probes[4 + i].strategy = STRATEGY_USDT;
+	}
+	f->input.n_rows = 6;
+	hit->entries = 7;
+	query->entries = 20;
+	query->cells[0] = 9;
+	query->abandoned[UP_ABANDONED_UNWOUND] = 4;
+	query->abandoned[UP_ABANDONED_EXEC] = 1;
+	query->lost[UP_LOST_KEY] = 3;
+	query->unmatched = 5;
+	char *text = scrape(&f->input);
+	assert_has(text, "uprobe_usdt_hits_total{target=\"db\",probe=\"p:hit\"} 7");
+	assert_has(text, "uprobe_usdt_duration_seconds_count{target=\"db\",probe=\"query\","
+			 "team=\"storage\"} 9");
+	assert_has(text, "uprobe_usdt_starts_total{target=\"db\",probe=\"query\"} 20");
+	assert_has(text, "uprobe_usdt_in_flight{target=\"db\",probe=\"query\"} 3");
+	assert_has(text, "uprobe_usdt_abandoned_starts_total{target=\"db\",probe=\"query\","
+			 "reason=\"overwritten\"} 4");
+	assert_has(text, "uprobe_usdt_abandoned_starts_total{target=\"db\",probe=\"query\","
+			 "reason=\"exec\"} 1");
+	assert_has(text, "uprobe_usdt_unmatched_ends_total{target=\"db\",probe=\"query\"} 5");
+	assert_has(text, "uprobe_exporter_events_lost_total{target=\"db\",probe=\"query\","
+			 "reason=\"key_unreadable\"} 3");
+	assert_has(text, "uprobe_exporter_probe_attached{target=\"db\",probe=\"p:hit\"} 1");
+	assert_lacks(text, "function=\"query\"");
+	assert_lacks(text, "probe=\"run\"");
+	assert_lacks(text, "uprobe_usdt_starts_total{target=\"db\",probe=\"p:hit\"}");
+	free(text);
+	free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +477,7 @@ int main(void)
 		cmocka_unit_test(rows_of_the_same_labels_are_summed),
 		cmocka_unit_test(the_floor_is_shown_by_kind),
 		cmocka_unit_test(the_exporter_shows_itself),
+		cmocka_unit_test(usdt_has_families_of_its_own),
 		cmocka_unit_test(a_snapshot_outlives_its_input),
 	};
 
