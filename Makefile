@@ -135,7 +135,7 @@ VICTIM_FLAGS := -O2 -g -Wall -Wextra -pthread
 VICTIM_STD.c  := -std=gnu17
 VICTIM_STD.cc := -std=gnu++20
 VICTIM_FLAGS_nopie     := -no-pie
-VICTIM_FLAGS_static    := -static
+VICTIM_FLAGS_static    := -static -DSTATIC
 VICTIM_FLAGS_staticpie := -static-pie
 VICTIM_FLAGS_endbr     := -fcf-protection=full
 VICTIM_FLAGS_risky     := -DRISKY
@@ -144,11 +144,12 @@ VICTIM_FLAGS_private   := -DPRIVATE
 RUSTC := $(firstword $(wildcard /usr/bin/rustc) $(shell command -v rustc))
 GO    := $(firstword $(wildcard /usr/bin/go) $(shell command -v go))
 VICTIM_KINDS := c cc $(if $(RUSTC),rs) $(if $(GO),go)
-VICTIM_LIBS  := libplugin libvisit
+VICTIM_LIBS  := libmarks libplugin libvisit
 VICTIM_NAMES := $(foreach k,$(VICTIM_KINDS),$(patsubst tests/victims/%.$k,%,$(wildcard tests/victims/*.$k)))
 VICTIMS := $(addprefix $(BUILD)/victims/,$(filter-out $(VICTIM_LIBS),$(VICTIM_NAMES)) \
              $(addsuffix .so,$(VICTIM_LIBS)) \
              $(addprefix threads.,nopie static staticpie endbr) \
+             $(addprefix marks.,nopie static) \
              plain.endbr $(addsuffix .risky,plain procs) switches.private \
              $(addprefix libmany,1000.so 10000.so bad.so))
 
@@ -157,7 +158,7 @@ victims: $(VICTIMS)
 
 # $(1) the kind of source, $(2) the compiler, $(3) a variant or nothing
 define victim
-$(BUILD)/victims/%$(if $(3),.$(3)): tests/victims/%.$(1) tests/victims/victim.h
+$(BUILD)/victims/%$(if $(3),.$(3)): tests/victims/%.$(1) $(wildcard tests/victims/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,VICTIM,$$@)$(2) $(VICTIM_STD.$(1)) $(VICTIM_FLAGS) $(VICTIM_FLAGS_$(3)) $$< -ldl -o $$@
 endef
@@ -165,7 +166,7 @@ $(foreach v,nopie static staticpie endbr risky private,$(eval $(call victim,c,$(
 $(eval $(call victim,c,$(CC),))
 $(eval $(call victim,cc,$(CXX),))
 
-$(BUILD)/victims/lib%.so: tests/victims/lib%.c
+$(BUILD)/victims/lib%.so: tests/victims/lib%.c $(wildcard tests/victims/*.h)
 	@mkdir -p $(@D)
 	$(call say,VICTIM,$@)$(CC) $(VICTIM_STD.c) $(VICTIM_FLAGS) -shared -fPIC $< -o $@
 
