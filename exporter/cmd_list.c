@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "cmd_list_usdt.h"
 #include "model/plan.h"
 #include "printable.h"
 #include "target/list.h"
@@ -15,14 +16,6 @@ struct printing {
 	size_t n;
 	struct strbuf line;
 };
-
-static void put_nullable(struct strbuf *line, const char *text)
-{
-	if (text)
-		json_put_string(line, text);
-	else
-		strbuf_puts(line, "null");
-}
 
 static void put_json(struct printing *printing, const struct list_function *function)
 {
@@ -39,11 +32,11 @@ static void put_json(struct printing *printing, const struct list_function *func
 		      function->offset, function->size, function->bind);
 	strbuf_printf(line,
 		      ",\"untyped\":%s,\"entry_class\":", function->untyped ? "true" : "false");
-	put_nullable(line, function->entry_class);
+	json_put_nullable(line, function->entry_class);
 	strbuf_puts(line, ",\"exit_auto\":");
-	put_nullable(line, function->strategy);
+	json_put_nullable(line, function->strategy);
 	strbuf_puts(line, ",\"why\":");
-	put_nullable(line, function->why);
+	json_put_nullable(line, function->why);
 	strbuf_putc(line, '}');
 }
 
@@ -100,16 +93,6 @@ static void print_end(struct printing *printing, const struct list_file *file)
 	fputs(strbuf_text(line), printing->out);
 }
 
-static void complain(const char *text)
-{
-	struct strbuf line;
-
-	strbuf_init(&line);
-	printable_put(&line, text);
-	fprintf(stderr, "uprobe_exporter: %s\n", strbuf_text(&line));
-	strbuf_fini(&line);
-}
-
 int cmd_list(const char *path, const char *pattern, bool usdt, bool json, FILE *out)
 {
 	struct printing printing = {.out = out, .json = json};
@@ -117,22 +100,20 @@ int cmd_list(const char *path, const char *pattern, bool usdt, bool json, FILE *
 	struct arena arena;
 	struct err err = {0};
 
-	if (usdt) {
-		complain("list --usdt is not supported yet");
-		return 2;
-	}
+	if (usdt)
+		return cmd_list_usdt(path, pattern, json, out);
 	arena_init(&arena);
 	strbuf_init(&printing.line);
 	long shown = list_functions(path, pattern, print, &printing, &arena, &file, &err);
 	if (shown < 0)
-		complain(err.msg);
+		printable_complain(err.msg);
 	else
 		print_end(&printing, &file);
 	if (shown == 0)
-		complain(pattern ? "no function matches the pattern"
-				 : "the file names no function (it is stripped)");
+		printable_complain(pattern ? "no function matches the pattern"
+					   : "the file names no function (it is stripped)");
 	if (shown > 0 && file.truncated)
-		complain("the file has too many symbols: not all are listed");
+		printable_complain("the file has too many symbols: not all are listed");
 	strbuf_fini(&printing.line);
 	arena_fini(&arena);
 	return shown < 0 ? 2 : shown == 0;

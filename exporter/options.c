@@ -119,7 +119,8 @@ static const struct flag flags[] = {
 	{"json", NULL, ON(COMMAND_CHECK) | ON(COMMAND_LIST) | ON(COMMAND_DOCTOR), set_json,
 	 "print JSON"},
 	{"functions", NULL, ON(COMMAND_LIST), set_functions, "list functions (the default)"},
-	{"usdt", NULL, ON(COMMAND_LIST), set_usdt, "list USDT sites (not supported yet)"},
+	{"usdt", NULL, ON(COMMAND_LIST), set_usdt,
+	 "list USDT sites; PATTERN is then about provider:name"},
 	{"version", NULL, ON_ALL, set_version, "print the version"},
 	{"help", NULL, ON_ALL, set_help, "print this help"},
 };

@@ -2,6 +2,7 @@
 #include "printable.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/utf8.h"
 
@@ -26,4 +27,14 @@ void printable_put(struct strbuf *out, const char *text)
 			strbuf_printf(out, "\\x%02x", c);
 		text++;
 	}
+}
+
+void printable_complain(const char *text)
+{
+	struct strbuf line;
+
+	strbuf_init(&line);
+	printable_put(&line, text);
+	fprintf(stderr, "uprobe_exporter: %s\n", strbuf_text(&line));
+	strbuf_fini(&line);
 }

@@ -7,4 +7,7 @@
 /* Append `text` with control characters and invalid UTF-8 as \n, \t or \xNN. */
 void printable_put(struct strbuf *out, const char *text);
 
+/* One line about what is wrong, on stderr. */
+void printable_complain(const char *text);
+
 #endif

@@ -38,3 +38,11 @@ void json_put_string(struct strbuf *out, const char *text)
 	}
 	strbuf_putc(out, '"');
 }
+
+void json_put_nullable(struct strbuf *out, const char *text)
+{
+	if (text)
+		json_put_string(out, text);
+	else
+		strbuf_puts(out, "null");
+}

@@ -6,5 +6,7 @@ struct strbuf;
 
 /* `text` in quotes, escaped (RFC 8259); bytes that are not valid UTF-8 become U+FFFD. */
 void json_put_string(struct strbuf *out, const char *text);
+/* The same; null for NULL. */
+void json_put_nullable(struct strbuf *out, const char *text);
 
 #endif

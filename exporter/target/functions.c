@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_BACK 16 /* symbols looked back at: some lie within others */
+#define UNTYPED	  4  /* ranks from here on are labels */
+
 void functions_init(struct functions *functions, struct symbols *symbols)
 {
 	*functions = (struct functions){.symbols = symbols};
@@ -21,7 +24,7 @@ void functions_fini(struct functions *functions)
 /* Exported, typed and non-local names first. */
 static uint8_t rank_of(const struct symbol *symbol)
 {
-	return (uint8_t)(4 * (symbol->kind == SYMBOL_UNTYPED) + 2 * !symbol->dynamic +
+	return (uint8_t)(UNTYPED * (symbol->kind == SYMBOL_UNTYPED) + 2 * !symbol->dynamic +
 			 (symbol->bind == STB_LOCAL));
 }
 
@@ -100,6 +103,19 @@ const struct function *functions_at(const struct functions *functions, uint64_t 
 
 	return i < functions->all.n && functions->addresses[i] == address ? &functions->all.at[i]
 									  : NULL;
+}
+
+const struct function *functions_covering(const struct functions *functions, uint64_t address)
+{
+	size_t end = count_before(functions, address + 1);
+
+	for (size_t i = end; i-- > 0 && end - i <= MOST_BACK;) {
+		const struct function *function = &functions->all.at[i];
+		uint64_t delta = address - function->address;
+		if (function->rank < UNTYPED && (!delta || delta < function->size))
+			return function;
+	}
+	return NULL;
 }
 
 uint64_t functions_next(const struct functions *functions, uint64_t address)

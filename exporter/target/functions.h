@@ -39,6 +39,11 @@ void functions_sort(struct functions *functions);
 
 /* The function that begins at `address`, or NULL. */
 const struct function *functions_at(const struct functions *functions, uint64_t address);
+/*
+ * The function that `address` lies in, as the size of its symbol tells, or that begins there; no
+ * label is taken for one. NULL when there is none.
+ */
+const struct function *functions_covering(const struct functions *functions, uint64_t address);
 /* The first address after `address` where one begins; 0: none. */
 uint64_t functions_next(const struct functions *functions, uint64_t address);
 /* The name at `address`, cut to the room; "0x…" when there is none. */

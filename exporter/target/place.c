@@ -12,9 +12,7 @@
 #include "target/functions.h"
 #include "target/image.h"
 
-#define MOST_BACK  16 /* symbols looked back at: some lie within others */
 #define LONGEST	   16 /* bytes of an instruction, rounded up */
-#define UNTYPED	   4  /* ranks from here on are labels (functions.c) */
 #define NAME_BYTES FUNCTIONS_NAME_ROOM
 
 /* What is known about a place. */
@@ -85,37 +83,16 @@ static void refuse_outside(const struct place *place)
 
 /* ---- what covers it ---- */
 
-/* The index of the last known function at or before the address; SIZE_MAX: none. */
-static size_t last_before(const struct functions *functions, uint64_t address)
-{
-	size_t low = 0, high = functions->all.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (functions->addresses[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;
-}
-
 static bool covered_by_symbol(struct place *place)
 {
-	const struct functions *functions = place->functions;
-	size_t i = last_before(functions, place->address);
+	const struct function *function = functions_covering(place->functions, place->address);
 
-	for (size_t back = 0; i != SIZE_MAX && back < MOST_BACK; i--, back++) {
-		const struct function *function = &functions->all.at[i];
-		uint64_t delta = place->address - function->address;
-		if (function->rank >= UNTYPED || (delta && delta >= function->size))
-			continue;
-		place->start = function->address;
-		place->size = function->size;
-		place->starts_function = true;
-		return true;
-	}
-	return false;
+	if (!function)
+		return false;
+	place->start = function->address;
+	place->size = function->size;
+	place->starts_function = true;
+	return true;
 }
 
 static void find_cover(struct place *place)

@@ -66,7 +66,7 @@ static void place_semaphore(const struct reader *reader, struct sdt_site *site, 
 	refuse(site, "its semaphore is not in the file's memory");
 }
 
-/* The three texts, which must fill [text, end): true when they do. */
+/* The three texts, which must fill [text, end), the first two not empty: true when they do. */
 static bool split_texts(struct reader *reader, const char *text, const char *end,
 			struct sdt_site *site)
 {
@@ -79,7 +79,7 @@ static bool split_texts(struct reader *reader, const char *text, const char *end
 		texts[i] = text;
 		text = nul + 1;
 	}
-	if (text != end || !*texts[1])
+	if (text != end || !*texts[0] || !*texts[1])
 		return false;
 	site->provider = arena_strdup(reader->arena, texts[0]);
 	site->name = arena_strdup(reader->arena, texts[1]);

@@ -271,8 +271,8 @@ static void read_argument(const struct sdtarg_site *site, struct sdtarg_text tex
 }
 
 /*
- * Whether a blank ends an argument. It does before a size; else not in brackets, nor beside what
- * joins two parts of one operand.
+ * Whether a blank ends an argument. It does before a size; else not in brackets or quotes, nor
+ * beside what joins two parts of one operand.
  */
 static bool ends_argument(const char *before, struct sdtarg_text after, int depth)
 {
@@ -285,16 +285,18 @@ static bool ends_argument(const char *before, struct sdtarg_text after, int dept
 static struct sdtarg_text next_argument(struct sdtarg_text *text)
 {
 	struct sdtarg_text argument;
+	bool quoted = false;
 	int depth = 0;
 
 	sdtarg_skip_blanks(text);
 	argument = *text;
 	for (const char *last = text->at; text->at < text->end; text->at++) {
 		char c = *text->at;
-		if (is_blank(c) && ends_argument(last, *text, depth))
+		if (is_blank(c) && ends_argument(last, *text, depth + quoted))
 			break;
 		if (is_blank(c))
 			continue;
+		quoted ^= c == '"';
 		depth += (c == '(' || c == '[') - (c == ')' || c == ']');
 		last = text->at;
 	}

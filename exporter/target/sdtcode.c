@@ -2,7 +2,7 @@
  * The instruction at a site: one that the kernel takes a probe on, and that begins there. A note
  * that a tool left behind when it moved the code (a rewriter of whole programs) may point inside
  * an instruction, where a probe would destroy the program; so the function that holds the site is
- * decoded where frame information tells which it is.
+ * decoded where frame information or a symbol tells which it is.
  */
 #include "target/sdtcode.h"
 
@@ -12,46 +12,107 @@
 #include "base/alloc.h"
 #include "target/body.h"
 #include "target/code.h"
+#include "target/dynamic.h"
 #include "target/fde.h"
+#include "target/functions.h"
+#include "target/symbols.h"
 
 #define LONGEST	  16	      /* bytes of an instruction, rounded up */
 #define MOST_CODE (32u << 20) /* bytes that are decoded for one file */
 
+/* The file's symbols, read when they are first asked for. */
+struct names {
+	bool asked, open;
+	struct dynamic dynamic;
+	struct symbols symbols;
+	struct functions functions;
+};
+
 struct judging {
 	const struct image *image;
 	struct arena *arena;
-	struct fde fde; /* of the function that was decoded last; size 0: none */
+	struct names names;
+	uint64_t start, size; /* of the function that was decoded last; size 0: none */
 	struct body body;
 	uint64_t decoded;
 };
 
-static void refuse(const struct judging *judging, struct sdt_site *site, enum reason reason,
-		   const char *problem)
+/* `problem` is static or in the arena. */
+static void refuse(struct sdt_site *site, enum reason reason, const char *problem)
 {
 	site->reason = reason;
-	site->problem = problem ? arena_strdup(judging->arena, problem) : "";
+	site->problem = problem;
 }
 
 static void forget(struct judging *judging)
 {
-	if (judging->fde.size)
+	if (judging->size)
 		body_free(&judging->body);
-	judging->fde.size = 0;
+	judging->size = 0;
+}
+
+static void names_open(struct names *names, const struct image *image)
+{
+	struct err err;
+
+	names->asked = true;
+	if (dynamic_open(&names->dynamic, image, &err))
+		return;
+	if (symbols_open(&names->symbols, image, &names->dynamic, &err)) {
+		dynamic_close(&names->dynamic);
+		return;
+	}
+	names->open = true;
+	functions_init(&names->functions, &names->symbols);
+	symbols_each(&names->symbols, functions_visit, &names->functions, &err);
+	functions_sort(&names->functions);
+}
+
+static void names_close(struct names *names)
+{
+	if (!names->open)
+		return;
+	functions_fini(&names->functions);
+	symbols_close(&names->symbols);
+	dynamic_close(&names->dynamic);
+}
+
+static bool find_function(struct judging *judging, uint64_t address, uint64_t *start,
+			  uint64_t *size)
+{
+	struct names *names = &judging->names;
+	const struct function *function;
+	struct fde fde;
+
+	if (fde_find(judging->image, address, &fde) == 0) {
+		*start = fde.address;
+		*size = fde.size;
+		return true;
+	}
+	if (!names->asked)
+		names_open(names, judging->image);
+	function = names->open ? functions_covering(&names->functions, address) : NULL;
+	if (!function)
+		return false;
+	*start = function->address;
+	*size = function->size;
+	return true;
 }
 
 /* Decode the function that holds `address`, unless it is the one of the site before. */
 static bool decode_around(struct judging *judging, uint64_t address)
 {
-	struct fde fde;
+	uint64_t start, size;
 
-	if (judging->fde.size && address - judging->fde.address < judging->fde.size)
+	if (address - judging->start < judging->size)
 		return true;
 	forget(judging);
-	if (fde_find(judging->image, address, &fde) || !fde.size || fde.size > CODE_MOST_BYTES ||
-	    judging->decoded > MOST_CODE)
+	if (judging->decoded > MOST_CODE || !find_function(judging, address, &start, &size) ||
+	    !size || size > CODE_MOST_BYTES)
 		return false;
-	judging->fde = fde;
-	body_decode(&judging->body, judging->image, fde.address, fde.size, NULL, 0);
+	judging->start = start;
+	judging->size = size;
+	body_decode(&judging->body, judging->image, start, size, NULL, 0);
 	/* It is decoded anew for each part that is found. */
 	judging->decoded += judging->body.code.size * judging->body.code.n_regions;
 	return true;
@@ -66,7 +127,7 @@ static void judge_boundary(struct judging *judging, struct sdt_site *site)
 		return;
 	boundary = code_boundary(&judging->body.code, site->address);
 	if (boundary && boundary != site->address)
-		refuse(judging, site, REASON_NOT_AN_INSTRUCTION,
+		refuse(site, REASON_NOT_AN_INSTRUCTION,
 		       "the note points inside an instruction: the code was changed after the "
 		       "notes were made");
 }
@@ -79,11 +140,11 @@ static void judge_class(struct judging *judging, struct sdt_site *site, const st
 
 	code_text(code, site->address, text);
 	if (class == CODE_REFUSED)
-		refuse(judging, site, REASON_KERNEL_REFUSED,
+		refuse(site, REASON_KERNEL_REFUSED,
 		       arena_printf(judging->arena, "the kernel takes no probe there: %s",
 				    why ? why : "the bytes are not an instruction"));
 	else if (class == CODE_NOP5)
-		refuse(judging, site, REASON_UNSAFE_SITE,
+		refuse(site, REASON_UNSAFE_SITE,
 		       "a five-byte nop: newer kernels replace it by a call, which overwrites "
 		       "what a function may keep below its stack pointer");
 	else if (site->remark)
@@ -105,7 +166,7 @@ static void judge(struct judging *judging, struct sdt_site *site)
 	struct code code;
 
 	if (!image_code_offset(judging->image, site->address, &site->offset, &room)) {
-		refuse(judging, site, REASON_NOT_AN_INSTRUCTION,
+		refuse(site, REASON_NOT_AN_INSTRUCTION,
 		       arena_printf(judging->arena,
 				    "address 0x%" PRIx64 " is not in the file's code",
 				    site->address));
@@ -113,7 +174,7 @@ static void judge(struct judging *judging, struct sdt_site *site)
 	}
 	region.size = room < LONGEST ? room : LONGEST;
 	if (image_read(judging->image, site->offset, bytes, region.size)) {
-		refuse(judging, site, REASON_BAD_ELF, "the file cannot be read there");
+		refuse(site, REASON_BAD_ELF, "the file cannot be read there");
 		return;
 	}
 	code_decode(&code, &request);
@@ -144,4 +205,5 @@ void sdtcode_judge(const struct image *image, struct sdt_site *sites, size_t n, 
 		if (!order[i]->reason)
 			judge(&judging, order[i]);
 	forget(&judging);
+	names_close(&judging.names);
 }

@@ -84,8 +84,9 @@ static bool tell_nearest(const struct missing *missing)
 	}
 	found = nearest.names.at[0].n > 0;
 	if (found) {
-		strbuf_puts(missing->out, "; near it are ");
+		strbuf_puts(missing->out, "; did you mean ");
 		nearest_put(&nearest, 0, missing->out);
+		strbuf_putc(missing->out, '?');
 	}
 	nearest_fini(&nearest);
 	return found;

@@ -89,4 +89,24 @@ $cc -shared -fPIC -fcf-protection=none "$src/strategy.c" "$src/strategy.S" -o li
 g++ -O1 -w -g0 -shared -fPIC "$src/strategy.cc" -o libstrategycxx.so
 gcc -O2 -w -g0 "$src/strategy_go.S" -o strategy.go
 
+# ---- USDT sites
+if [ "$(uname -m)" = x86_64 ]; then
+	$cc "$src/sdt.c" "$src/sdt_twin.c" -pie -fPIE -o sdt.pie
+	$cc "$src/sdt.c" "$src/sdt_twin.c" -no-pie -o sdt.nopie
+	$cc "$src/sdt.c" "$src/sdt_twin.c" -static -o sdt.static
+	$cc "$src/sdt.c" "$src/sdt_twin.c" -pie -fPIE -Wl,-z,noseparate-code -o sdt.onesegment
+	cp sdt.pie sdt.stripped && strip sdt.stripped
+	objcopy --remove-section .note.stapsdt sdt.pie sdt.nonotes
+	objcopy --remove-section .stapsdt.base sdt.pie sdt.nobase
+	$cc -shared -fPIC "$src/sdt.c" -o lib/libsdt.so
+	# shellcheck disable=SC2016
+	$cc "$src/sdt_app.c" -Llib -lsdt '-Wl,-rpath,$ORIGIN/lib' -o sdt_app
+	if have ld.lld; then
+		$cc "$src/sdt.c" "$src/sdt_twin.c" -pie -fPIE -fuse-ld=lld -o sdt.lld
+	fi
+	if have ld.gold; then
+		$cc "$src/sdt.c" "$src/sdt_twin.c" -pie -fPIE -fuse-ld=gold -o sdt.gold
+	fi
+fi
+
 touch .built
