@@ -231,22 +231,22 @@ static bool check_size(struct sdtarg_reading *reading, unsigned size)
 static bool read_prefix(struct sdtarg_reading *reading, struct sdtarg_text *text)
 {
 	size_t length = prefix_length(*text);
-	const char *at = text->at, *end = text->at + length;
+	const char *at = text->at;
 	unsigned size = 0;
 
-	text->at = end;
+	text->at += length;
 	*text = sdtarg_trim(*text);
 	reading->out->operand = text->at;
 	reading->out->operand_length = (size_t)(text->end - text->at);
 	if (!length)
 		return check_size(reading, 8);
 	reading->sized = true;
-	if (*at == '-')
-		at++;
+	bool negative = *at == '-';
+	at += negative;
 	for (; is_digit(*at); at++)
 		size = size < 100000 ? 10 * size + (unsigned)(*at - '0') : size;
 	reading->out->is_float = *at == 'f';
-	reading->out->arg.is_signed = end[-length] == '-' && !reading->out->is_float;
+	reading->out->arg.is_signed = negative && !reading->out->is_float;
 	return check_size(reading, size);
 }
 

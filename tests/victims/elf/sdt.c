@@ -29,10 +29,9 @@
 #define SITE(provider, name, semaphore, args)                                                      \
 	__asm__ volatile("990: nop\n" NOTE("990b", provider, name, semaphore, args) BASE)
 
-#define FUNCTION __attribute__((noinline, noclone)) void
+#define FUNCTION	__attribute__((noinline, noclone)) void
 
-#define SEMAPHORE(name)                                                                            \
-	__attribute__((section(".probes"), used)) volatile unsigned short name = 0
+#define SEMAPHORE(name) __attribute__((section(".probes"), used)) volatile unsigned short name = 0
 SEMAPHORE(first_semaphore);
 SEMAPHORE(second_semaphore);
 volatile unsigned short bss_semaphore;
@@ -120,20 +119,21 @@ FUNCTION locked(void)
 
 FUNCTION inside(void)
 {
-	__asm__ volatile("990: movl $0x90909090, %%eax\n" NOTE("990b+1", "test", "inside", "0", "")::
-				 : "rax");
+	__asm__ volatile(
+		"990: movl $0x90909090, %%eax\n" NOTE("990b+1", "test", "inside", "0", "")::
+			: "rax");
 }
 
 FUNCTION nop5(void)
 {
-	__asm__ volatile("nop\n990: .byte 0x0f, 0x1f, 0x44, 0, 0\n" NOTE("990b", "test", "nop5", "0",
-									  ""));
+	__asm__ volatile(
+		"nop\n990: .byte 0x0f, 0x1f, 0x44, 0, 0\n" NOTE("990b", "test", "nop5", "0", ""));
 }
 
 FUNCTION before_nop5(void)
 {
 	__asm__ volatile("990: nop\n.byte 0x0f, 0x1f, 0x44, 0, 0\n" NOTE("990b", "test",
-									  "before_nop5", "0", ""));
+									 "before_nop5", "0", ""));
 }
 
 FUNCTION in_data(void)
