@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "target/code_machine.h"
+#include "target/code_arm64.h"
 
 #define FRAME_REG 29u
 #define SP_REG	  31u
@@ -296,12 +296,15 @@ static void text(const unsigned char *bytes, size_t room, uint64_t address,
 }
 
 const struct code_machine code_arm64_machine = {
+	.stack_pointer = SP_REG,
 	.decode = decode,
 	.padding = padding,
 	.track = track,
 	.indirect = indirect,
 	.classify = classify,
 	.writes = writes,
+	.copy = code_arm64_copy,
+	.find_stack_load = code_arm64_find_stack_load,
 	.idle = idle,
 	.text = text,
 };

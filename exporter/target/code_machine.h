@@ -55,7 +55,25 @@ struct code_view {
 	const struct code_request *request;
 };
 
+enum code_copy_kind {
+	COPY_NONE,
+	COPY_ANY,  /* `to` holds an address of the stack if any register of `from` does */
+	COPY_ALL,  /* if all of them do */
+	COPY_LOAD, /* `to` gets what is saved at `displacement` from the register `base` */
+	COPY_SAVE, /* the register of `from` is saved there */
+};
+
+/* What an instruction does with addresses of the stack. Registers in the machine's numbering. */
+struct code_copy {
+	enum code_copy_kind kind;
+	uint8_t to, base;
+	int64_t displacement;
+	uint64_t from;	 /* bits */
+	uint64_t writes; /* bits: registers that hold something else afterwards, but `to` */
+};
+
 struct code_machine {
+	uint8_t stack_pointer;	   /* its number */
 	unsigned char lock_prefix; /* that programs jump over; 0: none */
 	/* False when no instruction decodes within `room` bytes. */
 	bool (*decode)(const unsigned char *bytes, size_t room, uint64_t address,
@@ -71,6 +89,10 @@ struct code_machine {
 	enum code_class (*classify)(const unsigned char *bytes, size_t room, const char **why);
 	/* The general registers that the instruction writes, as bits in the machine's numbering. */
 	uint64_t (*writes)(const unsigned char *bytes, size_t room);
+	/* `copy` comes with writes set to all registers. */
+	void (*copy)(const unsigned char *bytes, size_t room, struct code_copy *copy);
+	/* code_stack_find */
+	size_t (*find_stack_load)(const unsigned char *bytes, size_t from, size_t length);
 	/* Whether the instruction only marks a place to jump to, or does nothing. */
 	bool (*idle)(const unsigned char *bytes, size_t room);
 	void (*text)(const unsigned char *bytes, size_t room, uint64_t address,

@@ -339,6 +339,7 @@ static void text(const unsigned char *bytes, size_t room, uint64_t address,
 }
 
 const struct code_machine code_x86_machine = {
+	.stack_pointer = ZYDIS_REGISTER_RSP - ZYDIS_REGISTER_RAX,
 	.lock_prefix = 0xf0,
 	.decode = decode,
 	.padding = padding,
@@ -346,6 +347,8 @@ const struct code_machine code_x86_machine = {
 	.indirect = code_x86_table_resolve,
 	.classify = code_x86_classify,
 	.writes = writes,
+	.copy = code_x86_copy,
+	.find_stack_load = code_x86_find_stack_load,
 	.idle = idle,
 	.text = text,
 };

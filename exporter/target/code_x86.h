@@ -24,6 +24,10 @@ bool code_x86_fixed(const struct code_x86 *x, const ZydisDecodedOperand *operand
 /* lea 0(%reg),%reg, which is used as a nop. */
 bool code_x86_is_lea_nop(const struct code_x86 *x);
 
+/* code_x86_stack.c: x86-64's `copy` and `find_stack_load`. */
+void code_x86_copy(const unsigned char *bytes, size_t room, struct code_copy *copy);
+size_t code_x86_find_stack_load(const unsigned char *bytes, size_t from, size_t length);
+
 enum code_class code_x86_classify(const unsigned char *bytes, size_t room, const char **why);
 
 #endif

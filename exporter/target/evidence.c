@@ -10,60 +10,69 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "target/company.h"
+#include "target/switches.h"
 #include "target/unwind.h"
 
 enum { SHOWN = 4 };
 
+enum {
+	IN_STATIC_LIBC = 1, /* every static glibc program has it, called or not */
+	IN_LIBRARIES = 2,   /* a needed library that imports it endangers the program's frames */
+};
+
 /* Functions that unwind, cancel or switch stacks, imported or compiled in. Sorted. */
 static const struct {
 	const char *name;
-	bool in_static_libc; /* every static glibc program has it, called or not */
+	unsigned where;
 	const char *does;
 } risky[] = {
-	{"_Unwind_ForcedUnwind", true, "unwinds the stack"},
-	{"_Unwind_RaiseException", true, "unwinds the stack"},
-	{"_Unwind_Resume", true, "unwinds the stack"},
-	{"_Unwind_Resume_or_Rethrow", true, "unwinds the stack"},
-	{"__cxa_rethrow", false, "throws C++ exceptions"},
-	{"__cxa_throw", false, "throws C++ exceptions"},
-	{"__gcc_personality_v0", true, "lets exceptions pass through C code"},
-	{"__getcontext", false, "switches stacks"},
-	{"__gnat_personality_v0", false, "belongs to Ada"},
-	{"__gxx_personality_v0", false, "belongs to C++"},
-	{"__makecontext", false, "switches stacks"},
-	{"__morestack", false, "moves or splits stacks"},
-	{"__objc_personality_v0", false, "belongs to Objective-C"},
-	{"__setcontext", false, "switches stacks"},
-	{"__splitstack_makecontext", false, "switches stacks"},
-	{"__swapcontext", false, "switches stacks"},
-	{"aco_create", false, "switches stacks"},
-	{"boost_make_fcontext", false, "switches stacks"},
-	{"caml_startup", false, "belongs to OCaml"},
-	{"co_create", false, "switches stacks"},
-	{"co_resume", false, "switches stacks"},
-	{"co_switch", false, "switches stacks"},
-	{"coro_create", false, "switches stacks"},
-	{"coro_transfer", false, "switches stacks"},
-	{"getcontext", false, "switches stacks"},
-	{"hs_main", false, "belongs to Haskell"},
-	{"jump_fcontext", false, "switches stacks"},
-	{"make_fcontext", false, "switches stacks"},
-	{"makecontext", false, "switches stacks"},
-	{"mco_create", false, "switches stacks"},
-	{"objc_exception_throw", false, "throws exceptions"},
-	{"ontop_fcontext", false, "switches stacks"},
-	{"pth_spawn", false, "switches stacks"},
-	{"pthread_cancel", false, "unwinds another thread's stack"},
-	{"pthread_exit", false, "unwinds the thread's stack"},
-	{"qemu_coroutine_create", false, "switches stacks"},
-	{"rust_begin_unwind", false, "belongs to Rust"},
-	{"rust_eh_personality", false, "belongs to Rust"},
-	{"setcontext", false, "switches stacks"},
-	{"sigaltstack", false, "lets signals run on another stack"},
-	{"st_thread_create", false, "switches stacks"},
-	{"swapcontext", false, "switches stacks"},
-	{"swift_allocObject", false, "belongs to Swift"},
-	{"thrd_exit", false, "unwinds the thread's stack"},
+	{"ASYNC_start_job", 0, "switches stacks"},
+	{"SSL_waiting_for_async", 0, "switches stacks"},
+	{"_Unwind_ForcedUnwind", IN_STATIC_LIBC, "unwinds the stack"},
+	{"_Unwind_RaiseException", IN_STATIC_LIBC, "unwinds the stack"},
+	{"_Unwind_Resume", IN_STATIC_LIBC, "unwinds the stack"},
+	{"_Unwind_Resume_or_Rethrow", IN_STATIC_LIBC, "unwinds the stack"},
+	{"__cxa_rethrow", 0, "throws C++ exceptions"},
+	{"__cxa_throw", 0, "throws C++ exceptions"},
+	{"__gcc_personality_v0", IN_STATIC_LIBC, "lets exceptions pass through C code"},
+	{"__getcontext", 0, "switches stacks"},
+	{"__gnat_personality_v0", 0, "belongs to Ada"},
+	{"__gxx_personality_v0", 0, "belongs to C++"},
+	{"__makecontext", IN_LIBRARIES, "switches stacks"},
+	{"__morestack", IN_LIBRARIES, "moves or splits stacks"},
+	{"__objc_personality_v0", 0, "belongs to Objective-C"},
+	{"__setcontext", IN_LIBRARIES, "switches stacks"},
+	{"__splitstack_makecontext", IN_LIBRARIES, "switches stacks"},
+	{"__swapcontext", IN_LIBRARIES, "switches stacks"},
+	{"aco_create", IN_LIBRARIES, "switches stacks"},
+	{"boost_make_fcontext", IN_LIBRARIES, "switches stacks"},
+	{"caml_startup", 0, "belongs to OCaml"},
+	{"co_create", IN_LIBRARIES, "switches stacks"},
+	{"co_resume", IN_LIBRARIES, "switches stacks"},
+	{"co_switch", IN_LIBRARIES, "switches stacks"},
+	{"coro_create", IN_LIBRARIES, "switches stacks"},
+	{"coro_transfer", IN_LIBRARIES, "switches stacks"},
+	{"getcontext", 0, "switches stacks"},
+	{"hs_main", 0, "belongs to Haskell"},
+	{"jump_fcontext", IN_LIBRARIES, "switches stacks"},
+	{"make_fcontext", IN_LIBRARIES, "switches stacks"},
+	{"makecontext", IN_LIBRARIES, "switches stacks"},
+	{"mco_create", IN_LIBRARIES, "switches stacks"},
+	{"objc_exception_throw", 0, "throws exceptions"},
+	{"ontop_fcontext", IN_LIBRARIES, "switches stacks"},
+	{"pth_spawn", IN_LIBRARIES, "switches stacks"},
+	{"pthread_cancel", IN_LIBRARIES, "unwinds another thread's stack"},
+	{"pthread_exit", 0, "unwinds the thread's stack"},
+	{"qemu_coroutine_create", IN_LIBRARIES, "switches stacks"},
+	{"rust_begin_unwind", 0, "belongs to Rust"},
+	{"rust_eh_personality", 0, "belongs to Rust"},
+	{"setcontext", IN_LIBRARIES, "switches stacks"},
+	{"sigaltstack", IN_LIBRARIES, "lets signals run on another stack"},
+	{"st_thread_create", IN_LIBRARIES, "switches stacks"},
+	{"swapcontext", IN_LIBRARIES, "switches stacks"},
+	{"swift_allocObject", 0, "belongs to Swift"},
+	{"thrd_exit", 0, "unwinds the thread's stack"},
 };
 
 enum { N_RISKY = sizeof(risky) / sizeof(*risky) };
@@ -176,13 +185,46 @@ static bool note(struct evidence *evidence, int row)
 	return is_new;
 }
 
+const char *evidence_of_import(const char *name, size_t length)
+{
+	int row = find_risky(name, length);
+
+	return row >= 0 && risky[row].where & IN_LIBRARIES ? risky[row].does : NULL;
+}
+
+static bool is_named(const struct symbol *symbol, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strlen(names[i]) == symbol->length &&
+		    memcmp(names[i], symbol->name, symbol->length) == 0)
+			return true;
+	return false;
+}
+
+/* What the loader lets others in: plugins that are opened, functions that these may call. */
+static void note_plugins(struct evidence *evidence, const struct symbol *symbol)
+{
+	static const char *const opens[] = {"dlopen", "dlmopen"};
+	static const char *const jumps[] = {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"};
+
+	if (!symbol->dynamic)
+		return;
+	if (symbol->kind == SYMBOL_UNDEFINED) {
+		evidence->opens_plugins |= is_named(symbol, opens, 2);
+		evidence->jumps |= is_named(symbol, jumps, 4);
+	} else if (symbol->kind == SYMBOL_FUNCTION && symbol->bind == STB_GLOBAL) {
+		evidence->n_exported++;
+	}
+}
+
 void evidence_visit(void *context, const struct symbol *symbol)
 {
 	struct evidence *evidence = context;
 	bool imported = symbol->kind == SYMBOL_UNDEFINED;
 	int row = find_risky(symbol->name, symbol->length);
 
-	if (row >= 0 && !(risky[row].in_static_libc && !evidence->dynamic_linked) &&
+	note_plugins(evidence, symbol);
+	if (row >= 0 && !(risky[row].where & IN_STATIC_LIBC && !evidence->dynamic_linked) &&
 	    note(evidence, row))
 		against(evidence, "it %s %s, which %s%s", imported ? "imports" : "contains",
 			risky[row].name, risky[row].does,
@@ -298,18 +340,57 @@ static void judge_frames(struct evidence *evidence, const struct image *image)
 	}
 }
 
+/*
+ * What a plugin that is written in C++ does to frames of the program that are between two of its
+ * own is not known before it is there. A program that exports functions to its plugins and leaves
+ * them by longjmp leaves the plugins' frames that way as well: those that rely on unwinding do
+ * not work with it, and have to keep exceptions to themselves.
+ */
+static void judge_plugins(struct evidence *evidence)
+{
+	enum { A_FEW = 16 };
+
+	if (evidence->opens_plugins && !(evidence->jumps && evidence->n_exported >= A_FEW))
+		against(evidence, "it opens plugins (dlopen), and one that is written in C++ may "
+				  "throw exceptions through its functions");
+}
+
+/* What takes longer is done only where nothing else is in the way. */
+static void judge_code(struct evidence *evidence, const struct image *image,
+		       const struct dynamic *dynamic, const struct functions *functions)
+{
+	struct strbuf found;
+
+	strbuf_init(&found);
+	if (switches_find(image, functions, !evidence->dynamic_linked, &found) ||
+	    company_endangers(image, dynamic, &found))
+		against(evidence, "%s", strbuf_text(&found));
+	strbuf_fini(&found);
+}
+
+static void put_safe(struct evidence *evidence)
+{
+	strbuf_printf(&evidence->why,
+		      "a plain C program: no C++, Rust or Go code of its own, and nothing among "
+		      "its %s that unwinds, cancels or switches stacks",
+		      evidence->dynamic_linked ? "imports and needed libraries" : "symbols");
+	if (evidence->opens_plugins)
+		strbuf_puts(&evidence->why,
+			    "; plugins that it opens cannot unwind through its functions, which "
+			    "it leaves by longjmp itself");
+}
+
 void evidence_conclude(struct evidence *evidence, const struct image *image,
-		       const struct dynamic *dynamic)
+		       const struct dynamic *dynamic, const struct functions *functions)
 {
 	judge_libraries(evidence, dynamic);
 	judge_frames(evidence, image);
+	judge_plugins(evidence);
+	if (!evidence->n_against)
+		judge_code(evidence, image, dynamic, functions);
 	evidence->safe = evidence->n_against == 0;
 	if (evidence->n_against > SHOWN)
 		strbuf_printf(&evidence->why, "; and %zu more", evidence->n_against - SHOWN);
 	if (evidence->safe)
-		strbuf_printf(&evidence->why,
-			      "a plain C program: no C++, Rust or Go code of its own, and nothing "
-			      "among its %s that unwinds, cancels or switches stacks",
-			      evidence->dynamic_linked ? "imports and needed libraries"
-						       : "symbols");
+		put_safe(evidence);
 }

@@ -90,8 +90,10 @@ static int first_pass(struct inspection *inspection, struct err *err)
 	for (size_t i = 0; i < inspection->n; i++)
 		inspection->name[i] = lookup_add(&inspection->lookup, inspection->wanted[i].text);
 	int rc = symbols_each(&inspection->symbols, visit, inspection, err);
+	functions_sort(&inspection->functions);
 	if (!rc)
-		evidence_conclude(&inspection->evidence, &inspection->image, &inspection->dynamic);
+		evidence_conclude(&inspection->evidence, &inspection->image, &inspection->dynamic,
+				  &inspection->functions);
 	return rc;
 }
 
@@ -298,7 +300,6 @@ static void judge_all(struct inspection *inspection)
 	_cleanup_free_ struct judged **list = alloc_zero(inspection->n, sizeof(struct judged *));
 	size_t n = 0;
 
-	functions_sort(&inspection->functions);
 	for (size_t i = 0; i < inspection->n; i++) {
 		struct inspect_wanted *wanted = &inspection->wanted[i];
 		if (wanted->reason || wanted->inside)

@@ -218,7 +218,6 @@ static void judge_list(struct listing *listing, const struct list_file *file, st
 
 	for (size_t i = 0; i < n; i++)
 		list[i] = &listing->judged.at[i];
-	functions_sort(&listing->functions);
 	judge(&about, list, n);
 }
 
@@ -278,8 +277,10 @@ static int read_file(struct listing *listing, int fd, struct err *err)
 	evidence_init(&listing->evidence, &listing->image, &listing->symbols);
 	functions_init(&listing->functions, &listing->symbols);
 	rc = symbols_each(&listing->symbols, visit_symbol, listing, err);
+	functions_sort(&listing->functions);
 	if (!rc)
-		evidence_conclude(&listing->evidence, &listing->image, &listing->dynamic);
+		evidence_conclude(&listing->evidence, &listing->image, &listing->dynamic,
+				  &listing->functions);
 	return rc;
 }
 

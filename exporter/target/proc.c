@@ -13,14 +13,6 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 
-/* One mapping of a file. */
-struct mapping {
-	bool executable;
-	dev_t dev;
-	ino_t ino;
-	const char *path; /* as maps shows it: newlines as \012, perhaps with " (deleted)" */
-};
-
 struct program {
 	dev_t dev;
 	ino_t ino;
@@ -32,7 +24,7 @@ struct tally {
 };
 
 /* "start-end perms offset major:minor inode  path": false for a line without a file. */
-static bool parse_line(char *line, struct mapping *mapping)
+static bool parse_line(char *line, struct proc_mapping *mapping)
 {
 	char *at = strchr(line, ' '), *end;
 
@@ -56,7 +48,7 @@ static bool parse_line(char *line, struct mapping *mapping)
 	return mapping->ino != 0;
 }
 
-static bool is_file(const struct mapping *mapping, dev_t dev, ino_t ino, const char *path)
+static bool is_file(const struct proc_mapping *mapping, dev_t dev, ino_t ino, const char *path)
 {
 	return mapping->executable && mapping->ino == ino &&
 	       (mapping->dev == dev || strcmp(mapping->path, path) == 0);
@@ -73,7 +65,7 @@ static FILE *open_maps(pid_t pid)
 bool proc_maps(pid_t pid, dev_t dev, ino_t ino, const char *path)
 {
 	_cleanup_free_ char *line = NULL;
-	struct mapping mapping;
+	struct proc_mapping mapping;
 	size_t room = 0;
 	bool found = false;
 	FILE *maps = open_maps(pid);
@@ -89,14 +81,15 @@ bool proc_maps(pid_t pid, dev_t dev, ino_t ino, const char *path)
 void proc_visit(pid_t pid, proc_mapping_visit *visit, void *context)
 {
 	_cleanup_free_ char *line = NULL;
-	struct mapping mapping = {0};
+	struct proc_mapping mapping = {0};
 	size_t room = 0;
 	FILE *maps = open_maps(pid);
 
 	while (maps && getline(&line, &room, maps) > 0) {
 		mapping.path = "";
+		mapping.ino = 0;
 		parse_line(line, &mapping);
-		visit(context, mapping.executable, mapping.path);
+		visit(context, &mapping);
 	}
 	if (maps)
 		fclose(maps);
@@ -120,7 +113,7 @@ static void count_program(struct tally *tally, pid_t pid)
 static void count_process(pid_t pid, struct proc_mapped *files, struct tally *tallies, size_t n,
 			  char **line, size_t *room)
 {
-	struct mapping mapping;
+	struct proc_mapping mapping;
 	FILE *maps = open_maps(pid);
 
 	if (!maps)
@@ -157,6 +150,30 @@ void proc_count(struct proc_mapped *files, size_t n)
 		files[i].programs = (uint32_t)tallies[i].programs.n;
 		vec_fini(&tallies[i].programs);
 	}
+}
+
+static bool runs(pid_t pid, dev_t dev, ino_t ino)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return stat(path, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+size_t proc_running(dev_t dev, ino_t ino, pid_t *pids, size_t room)
+{
+	DIR *proc = opendir("/proc");
+	size_t n = 0;
+
+	for (struct dirent *entry; proc && n < room && (entry = readdir(proc));) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (isdigit((unsigned char)entry->d_name[0]) && runs(pid, dev, ino))
+			pids[n++] = pid;
+	}
+	if (proc)
+		closedir(proc);
+	return n;
 }
 
 static int gone(struct err *err, pid_t pid, const char *what)

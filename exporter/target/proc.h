@@ -9,6 +9,14 @@
 
 #include "base/err.h"
 
+/* One mapping of a process. */
+struct proc_mapping {
+	bool executable;
+	dev_t dev;
+	ino_t ino;	  /* 0: of no file */
+	const char *path; /* as maps shows it: newlines as \012, perhaps with " (deleted)"; or "" */
+};
+
 struct proc_mapped {
 	dev_t dev;
 	ino_t ino;
@@ -26,9 +34,12 @@ void proc_count(struct proc_mapped *files, size_t n);
 /* Whether the process maps the file executable now. */
 bool proc_maps(pid_t pid, dev_t dev, ino_t ino, const char *path);
 
-/* Show each mapping of the process: `path` is as maps has it, "" without one. */
-typedef void proc_mapping_visit(void *context, bool executable, const char *path);
+/* Show each mapping of the process. */
+typedef void proc_mapping_visit(void *context, const struct proc_mapping *mapping);
 void proc_visit(pid_t pid, proc_mapping_visit *visit, void *context);
+
+/* At most `room` processes that run the program with these numbers: how many. */
+size_t proc_running(dev_t dev, ino_t ino, pid_t *pids, size_t room);
 
 /*
  * Whether `pid` is a living process: 0, or -ESRCH with `err` (REASON_PROCESS_NOT_FOUND) that

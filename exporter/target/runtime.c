@@ -147,12 +147,12 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void visit(void *context, bool executable, const char *path)
+static void visit(void *context, const struct proc_mapping *mapping)
 {
 	struct look *look = context;
-	const char *name = base_name(path);
+	const char *path = mapping->path, *name = base_name(path);
 
-	if (!executable)
+	if (!mapping->executable)
 		return;
 	if (!*path || strncmp(path, "[anon", 5) == 0 || strncmp(path, "//anon", 6) == 0 ||
 	    strncmp(path, "/memfd:", 7) == 0)
