@@ -122,6 +122,11 @@ static bool decode(const unsigned char *bytes, size_t room, uint64_t address,
 	return true;
 }
 
+static size_t length(const unsigned char *bytes, size_t room)
+{
+	return room >= 4 && !is_unallocated(word_at(bytes)) ? 4 : 0;
+}
+
 static size_t padding(const unsigned char *bytes, size_t room)
 {
 	uint32_t word = room >= 4 ? word_at(bytes) : 1;
@@ -298,6 +303,7 @@ static void text(const unsigned char *bytes, size_t room, uint64_t address,
 const struct code_machine code_arm64_machine = {
 	.stack_pointer = SP_REG,
 	.decode = decode,
+	.length = length,
 	.padding = padding,
 	.track = track,
 	.indirect = indirect,

@@ -78,6 +78,8 @@ struct code_machine {
 	/* False when no instruction decodes within `room` bytes. */
 	bool (*decode)(const unsigned char *bytes, size_t room, uint64_t address,
 		       struct code_insn *insn);
+	/* Length of the instruction at the start of `bytes`, cheaply; 0 when there is none. */
+	size_t (*length)(const unsigned char *bytes, size_t room);
 	/* Length of the padding instruction at the start of `bytes`; 0 when it is none. */
 	size_t (*padding)(const unsigned char *bytes, size_t room);
 	/* What executing the instruction does to the frame. */

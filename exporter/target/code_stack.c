@@ -195,12 +195,12 @@ static bool is_prefix(unsigned char byte)
 bool code_stack_is_boundary(uint16_t machine, const unsigned char *bytes, size_t length, size_t at)
 {
 	const struct code_machine *decoder = machine_of(machine);
-	struct code_insn insn;
 
-	for (size_t i = 0; decoder && i < at; i += insn.length) {
-		if (!decoder->decode(bytes + i, length - i, i, &insn))
+	for (size_t i = 0, n; decoder && i < at; i += n) {
+		n = decoder->length(bytes + i, length - i);
+		if (!n)
 			return true;
-		if (i + insn.length > at)
+		if (i + n > at)
 			return at - i == 1 && is_prefix(bytes[i]);
 	}
 	return true;

@@ -150,6 +150,18 @@ static bool decode(const unsigned char *bytes, size_t room, uint64_t address,
 	return true;
 }
 
+static size_t length(const unsigned char *bytes, size_t room)
+{
+	ZydisDecodedInstruction insn;
+	ZydisDecoder decoder;
+
+	decoder_init(&decoder);
+	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, room, &insn))
+		       ? insn.length
+		       : 0;
+}
+
 static size_t padding(const unsigned char *bytes, size_t room)
 {
 	struct code_x86 x;
@@ -342,6 +354,7 @@ const struct code_machine code_x86_machine = {
 	.stack_pointer = ZYDIS_REGISTER_RSP - ZYDIS_REGISTER_RAX,
 	.lock_prefix = 0xf0,
 	.decode = decode,
+	.length = length,
 	.padding = padding,
 	.track = track,
 	.indirect = code_x86_table_resolve,

@@ -47,6 +47,7 @@ static const struct {
 	{"libcrypto.so", true, true},
 	/* Ciphers in assembler, which align their stack in ways of their own. */
 	{"libgnutls.so", false, true},
+	{"libgcrypt.so", false, true},
 	/* ffi_call goes on in a part of its caller's frame. */
 	{"libffi.so", false, true},
 };

@@ -110,6 +110,19 @@ class Leaving(unittest.TestCase):
                   Case("deep", 10000), Case("thread", 10000), Case("raw", 10000), strategy=None),
             Group("crowd", "finish ends_thread", Case(100000 if tier == "session" else 10000)))
 
+    def tier_plugin_that_throws(self, tier):
+        """A plain C program, but what it has opened calls it, and throws through its frames."""
+        arguments = ("early", "libplugin.so", 10000)
+        (wanted,), _ = unprobed("host", arguments)
+        with Victim("host", *(resolved(a) for a in arguments)) as v, \
+                Exporter(config(target("host", function("relay", exit="auto"))), tier) as e:
+            self.assertEqual(strategy_of(e, "relay"), "return-sites")
+            accounts = Accounts(e, ["relay"])
+            self.assertEqual(v.round(), wanted)
+            self.assertEqual(v.end(), 0)
+            account = accounts.settled()["relay"]
+            self.assertEqual((account["observed"], account["all"]), (5000, 10000), account)
+
 
 @each_tier
 class Stacks(unittest.TestCase):
@@ -122,6 +135,11 @@ class Stacks(unittest.TestCase):
                   Case("orphans", 10000, observes="some")),
             Group("signals", "work", Case("alternate", 10000), Case("same", 10000),
                   Case("leap", 10000), Case("timer", 10000, varies=True)))
+
+    def tier_coroutines_of_its_own_making(self, tier):
+        """A stack switch in assembler: only the code itself tells."""
+        check_groups(self, tier, Group("switches.private", "step substep", Case("one", 10000),
+                                       Case("two", 10000)))
 
     def tier_go_stacks_that_grow(self, tier):
         """A function that has to grow the stack begins again; it is one call."""
