@@ -53,12 +53,10 @@ static bool adds_plain(uint32_t word)
 	return (word & 0xbf200000) == 0x8b000000;
 }
 
-/* ldr and str of 64 bits at a fixed distance from sp or the frame pointer. */
+/* ldr and str of 64 bits at a fixed distance from a register. */
 static bool is_slot(uint32_t word)
 {
-	unsigned base = field(word, 5);
-
-	return (word & 0xff800000) == 0xf9000000 && (base == SP || base == FP);
+	return (word & 0xff800000) == 0xf9000000;
 }
 
 static void gets(struct code_copy *copy, uint32_t word, uint64_t from)

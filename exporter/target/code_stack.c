@@ -16,7 +16,7 @@
 #define MOST_ROUNDS 4	/* a saved address that is loaded, and saved again elsewhere */
 #define MOST_SLOTS  256 /* the rest is not remembered: what is loaded from there is foreign */
 
-/* A place in the frame where an address of the stack is saved, as instructions name it. */
+/* A place in the stack where an address of it is saved, as instructions name it. */
 struct slot {
 	int64_t displacement;
 	uint8_t base;
@@ -69,7 +69,8 @@ static uint64_t behind(const struct search *search, const struct code_copy *copy
 	case COPY_ALL:
 		return (copy->from & own) == copy->from ? after | bit(copy->to) : after;
 	case COPY_LOAD:
-		return is_saved(search, copy) ? after | bit(copy->to) : after;
+		return own & bit(copy->base) && is_saved(search, copy) ? after | bit(copy->to)
+								       : after;
 	}
 	return after;
 }
@@ -133,7 +134,8 @@ static bool find_saved(struct search *search)
 	for (size_t i = 0; i < search->code->steps.n; i++) {
 		const struct code_copy copy = copy_of(search, &search->code->steps.at[i]);
 		if (copy.kind == COPY_SAVE && copy.from & search->own[i] &&
-		    !is_saved(search, &copy) && search->slots.n < MOST_SLOTS)
+		    search->own[i] & bit(copy.base) && !is_saved(search, &copy) &&
+		    search->slots.n < MOST_SLOTS)
 			*vec_push(&search->slots) = (struct slot){copy.displacement, copy.base};
 	}
 	return search->slots.n > before;

@@ -71,14 +71,28 @@ static void take_mov(const struct code_x86 *x, struct code_copy *copy)
 		return;
 	}
 	if (memory->mem.index != ZYDIS_REGISTER_NONE || !base || !reg ||
-	    memory->mem.segment == ZYDIS_REGISTER_FS || memory->mem.segment == ZYDIS_REGISTER_GS ||
-	    (base != bit_of(ZYDIS_REGISTER_RSP) && base != bit_of(ZYDIS_REGISTER_RBP)))
+	    memory->mem.segment == ZYDIS_REGISTER_FS || memory->mem.segment == ZYDIS_REGISTER_GS)
 		return;
 	copy->kind = saves ? COPY_SAVE : COPY_LOAD;
 	copy->base = number(base);
 	copy->displacement = memory->mem.disp.value;
 	copy->from = reg;
 	copy->to = number(reg);
+}
+
+/*
+ * lea -8(%r10),%rsp is how gcc takes down a frame that it has aligned: r10 was sp at the entry, and
+ * was pushed, so that it is not seen where it was saved.
+ */
+static void take_lea(const struct code_x86 *x, uint64_t to, struct code_copy *copy)
+{
+	const ZydisDecodedOperand *memory = &x->operand[1];
+	uint64_t from = bit_of(memory->mem.base) | bit_of(memory->mem.index);
+
+	if (to == bit_of(ZYDIS_REGISTER_RSP) && from == bit_of(ZYDIS_REGISTER_R10) &&
+	    memory->mem.disp.value == -8)
+		from |= to;
+	gets(copy, COPY_ANY, to, from);
 }
 
 static void take_xchg(uint64_t one, uint64_t other, struct code_copy *copy)
@@ -112,8 +126,7 @@ void code_x86_copy(const unsigned char *bytes, size_t room, struct code_copy *co
 		take_mov(&x, copy);
 		break;
 	case ZYDIS_MNEMONIC_LEA:
-		gets(copy, COPY_ANY, to,
-		     bit_of(x.operand[1].mem.base) | bit_of(x.operand[1].mem.index));
+		take_lea(&x, to, copy);
 		break;
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_AND:
@@ -125,6 +138,11 @@ void code_x86_copy(const unsigned char *bytes, size_t room, struct code_copy *co
 		break;
 	case ZYDIS_MNEMONIC_XCHG:
 		take_xchg(to, from, copy);
+		break;
+	case ZYDIS_MNEMONIC_POP: /* assembler code that has aligned its stack pops the old one */
+		if (to == sp)
+			*copy = (struct code_copy){COPY_LOAD, number(sp), number(sp),
+						   0,	      0,	  copy->writes};
 		break;
 	case ZYDIS_MNEMONIC_LEAVE:
 		copy->writes |= sp;
@@ -150,18 +168,20 @@ static bool rm_is_sp(unsigned rex, unsigned modrm)
 	return !(rex & 1) && modrm >> 6 == DIRECT && (modrm & 7) == SP;
 }
 
-/* lea with rsp, rbp, or the r10 of gcc's aligned stacks as the base: how frames are taken down. */
+/* lea with rsp, rbp, or the r10 of gcc's aligned stacks as the base: how frames are taken down.
+ * `sib`: the byte after ModRM, SIB or displacement. */
 static bool is_frame_lea(unsigned rex, unsigned modrm, unsigned sib)
 {
 	unsigned rm = modrm & 7, mod = modrm >> 6;
 
 	if (rex & 1)
-		return rm == 2 && mod == 1; /* r10 is 2 with REX.B */
+		return rm == 2 && mod == 1 && sib == 0xf8; /* -8(%r10): r10 is 2 with REX.B */
 	return (rm == BP && mod != 0) || (rm == SP && (sib & 7) == SP);
 }
 
-/* The opcodes that may load rsp, each with REX.W before it; `at` is the opcode's. */
-static bool loads(const unsigned char *at, unsigned rex)
+/* The opcodes that may load rsp, each with REX.W before it; `at` is the opcode's, `after` the
+ * byte behind ModRM. */
+static bool loads(const unsigned char *at, unsigned rex, unsigned after)
 {
 	unsigned modrm = at[1];
 
@@ -172,7 +192,7 @@ static bool loads(const unsigned char *at, unsigned rex)
 		return rm_is_sp(rex, modrm) && (rex & 4 || modrm != 0xec);
 	case 0x8d: /* lea */
 		return reg_is_sp(rex, modrm) && modrm >> 6 != DIRECT &&
-		       !is_frame_lea(rex, modrm, at[2]);
+		       !is_frame_lea(rex, modrm, after);
 	case 0x87: /* xchg */
 		return reg_is_sp(rex, modrm) || rm_is_sp(rex, modrm);
 	case 0x94: /* xchg with rax */
@@ -183,9 +203,9 @@ static bool loads(const unsigned char *at, unsigned rex)
 }
 
 /* 5c, pop %rsp, is part of too many instructions: it counts before a return or another pop. */
-static bool is_pop(const unsigned char *at)
+static bool is_pop(const unsigned char *at, unsigned next)
 {
-	unsigned after = at[1] == 0x41 ? at[2] : at[1];
+	unsigned after = at[1] == 0x41 ? next : at[1];
 
 	return after == 0xc3 || after >> 3 == 0x58 >> 3;
 }
@@ -224,11 +244,13 @@ size_t code_x86_find_stack_load(const unsigned char *bytes, size_t from, size_t 
 	struct forms forms;
 
 	forms_init(&forms);
-	for (size_t i = from + 1; i + 2 < length; i++) {
+	for (size_t i = from + 1; i + 1 < length; i++) {
 		if (!(forms.prefix[bytes[i - 1]] & forms.opcode[bytes[i]] &
 		      forms.next[bytes[i + 1]]))
 			continue;
-		if (bytes[i] == 0x5c ? is_pop(bytes + i) : loads(bytes + i, bytes[i - 1]))
+		unsigned after = i + 2 < length ? bytes[i + 2] : 0;
+		if (bytes[i] == 0x5c ? is_pop(bytes + i, after)
+				     : loads(bytes + i, bytes[i - 1], after))
 			return bytes[i] == 0x5c ? i : i - 1;
 	}
 	return length;

@@ -45,9 +45,10 @@ static const struct {
 	{"libc++abi.so", true, true},
 	/* ASYNC_start_job, which is a row of the table of risky imports. */
 	{"libcrypto.so", true, true},
-	/* Ciphers in assembler, which align their stack in ways of their own. */
+	/* Ciphers and pictures in assembler, which aligns its stack in ways of its own. */
 	{"libgnutls.so", false, true},
 	{"libgcrypt.so", false, true},
+	{"libjpeg.so", false, true},
 	/* ffi_call goes on in a part of its caller's frame. */
 	{"libffi.so", false, true},
 };

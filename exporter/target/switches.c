@@ -112,7 +112,11 @@ static bool put(struct search *search, const struct range *range, const char *te
 	return true;
 }
 
-static bool look_into(struct search *search, const struct range *range)
+/*
+ * Decode the function that holds what was found at `address`. Where not all of its code was
+ * followed, what is found there again is looked at again; what was not reached counts.
+ */
+static bool look_into(struct search *search, const struct range *range, uint64_t address)
 {
 	static const uint64_t none;
 	const struct functions *functions = search->functions;
@@ -123,13 +127,17 @@ static bool look_into(struct search *search, const struct range *range)
 	body_decode(&body, search->image, range->address, range->size,
 		    functions ? functions->addresses : &none, functions ? functions->all.n : 0);
 	bool found = code_stack_is_switched(&body.code, range->split_off, &at);
+	bool missed = !body.code.complete && !code_boundary(&body.code, address);
 	if (found)
 		code_text(&body.code, at, text);
-	else if (!body.code.complete)
+	else
 		snprintf(text, sizeof(text), "or seems to: it is not understood");
-	found |= !body.code.complete;
+	if (body.code.complete) {
+		search->begin = range->address;
+		search->end = range->address + range->size;
+	}
 	body_free(&body);
-	return found && put(search, range, text);
+	return (found || missed) && put(search, range, text);
 }
 
 static bool look_at(struct search *search, uint64_t address)
@@ -139,19 +147,18 @@ static bool look_at(struct search *search, uint64_t address)
 	if (address >= search->begin && address < search->end)
 		return false;
 	if (!range_of(search, address, &range)) {
-		strbuf_printf(search->why,
-			      "its code at 0x%" PRIx64
-			      " seems to take up another stack, and belongs to no known function",
-			      address);
+		strbuf_printf(
+			search->why,
+			"its code at 0x%" PRIx64
+			" seems to take up another stack, and nothing shows what function that is",
+			address);
 		return true;
 	}
 	if (is_known(search, &range) || !is_boundary(search, &range, address))
 		return false;
 	if (++search->n_looked_into > SWITCHES_MOST)
 		return put(search, &range, "or seems to: too many functions do");
-	search->begin = range.address;
-	search->end = range.address + range.size;
-	return look_into(search, &range);
+	return look_into(search, &range, address);
 }
 
 /* ---- the file ---- */

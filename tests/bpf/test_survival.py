@@ -111,8 +111,14 @@ class Leaving(unittest.TestCase):
             Group("crowd", "finish ends_thread", Case(100000 if tier == "session" else 10000)))
 
     def tier_plugin_that_throws(self, tier):
-        """A plain C program, but what it has opened calls it, and throws through its frames."""
-        arguments = ("early", "libplugin.so", 10000)
+        """A plain C program, but what it has opened, or opens once it is probed, calls it, and
+        throws through its frames."""
+        for mode in ("early", "late"):
+            with self.subTest(plugin=mode):
+                self.plugin(tier, mode)
+
+    def plugin(self, tier, mode):
+        arguments = (mode, "libplugin.so", 10000)
         (wanted,), _ = unprobed("host", arguments)
         with Victim("host", *(resolved(a) for a in arguments)) as v, \
                 Exporter(config(target("host", function("relay", exit="auto"))), tier) as e:

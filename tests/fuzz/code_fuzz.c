@@ -1,13 +1,15 @@
 /*
  * Any bytes as a function: never a crash, a leak or a hang, and an answer that keeps the promises
- * of target/code.h and target/entry.h. The first byte chooses the machine and the layout, the
- * second how many bytes at the end are data that tables are read from.
+ * of target/code.h, code_return.h, code_stack.h and entry.h. The first byte chooses the machine and
+ * the layout, the second how many bytes at the end are data that tables are read from.
  */
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/code_return.h"
+#include "target/code_stack.h"
 #include "target/entry.h"
 
 #define BASE UINT64_C(0x1000)
@@ -83,6 +85,24 @@ static void check_entry(const struct code *code, unsigned flags)
 	}
 }
 
+static void check_stack(const struct code *code, uint16_t machine, const uint8_t *bytes,
+			size_t size)
+{
+	uint64_t at;
+
+	if (code_stack_is_switched(code, false, &at))
+		promise(code_step_at(code, at) != NULL);
+	if (code_return_is_used(code, &at))
+		promise(code_step_at(code, at) != NULL);
+	code_return_is_unlikely(code);
+	for (size_t next, from = 0; from < size; from = next + 1) {
+		next = code_stack_find(machine, bytes, from, size);
+		promise(next >= from && next <= size);
+		if (next < size)
+			code_stack_is_boundary(machine, bytes, size, next);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct code_region regions[2];
@@ -115,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	promise(code.complete == !*code.why);
 	check_exits(&code);
 	check_entry(&code, flags);
+	check_stack(&code, request.machine, regions[0].bytes, regions[0].size);
 	code_free(&code);
 	return 0;
 }

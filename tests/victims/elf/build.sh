@@ -71,7 +71,7 @@ $cc -shared -fPIC "$src/chain_a.c" -Llib -Wl,--no-as-needed -lchain_b '-Wl,-rpat
 $cc "$src/chain_app.c" -Llib -Wl,--no-as-needed -lchain_a -Wl,--unresolved-symbols=ignore-all '-Wl,-rpath,${ORIGIN}/lib' -o chain_app
 
 # ---- evidence
-for uses in CANCEL CONTEXT ALTSTACK CO_SWITCH LONGJMP GO_SECTION GO_MAGIC NOTHING; do
+for uses in CANCEL CONTEXT ALTSTACK CO_SWITCH LONGJMP GO_SECTION GO_MAGIC NOTHING SWITCH VLA DLOPEN; do
 	$cc -DUSES_$uses "$src/evidence.c" -o "evidence.$uses"
 done
 $cc -DUSES_THREADS "$src/evidence.c" -o evidence.THREADS
@@ -83,6 +83,18 @@ g++ -O1 -w "$src/throws.cc" -static -o throws.static
 g++ -O1 -w "$src/throws.cc" -static-libstdc++ -static-libgcc -s -o throws.hidden
 gcc -O2 -w "$src/evidence.c" -c -o evidence.o
 gcc evidence.o -Wl,--no-as-needed -lstdc++ -o evidence.NEEDS_CXX
+$cc -O0 -DUSES_SWITCH "$src/evidence.c" -o evidence.SWITCH_O0
+$cc -DUSES_DLOPEN -DUSES_LONGJMP "$src/evidence.c" -o evidence.DLOPEN_LONGJMP
+$cc -DUSES_DLOPEN -DUSES_LONGJMP -DEXPORTS -rdynamic "$src/evidence.c" -o evidence.SERVER
+g++ -O1 -g0 -w -shared -fPIC "$src/catches.cc" -o lib/libcleans.so
+g++ -O1 -g0 -w -shared -fPIC -DCATCHES "$src/catches.cc" -o lib/libcatches.so
+g++ -O1 -g0 -w -shared -fPIC -DCATCHES -static-libstdc++ -static-libgcc "$src/catches.cc" -o lib/libalone.so
+$cc -shared -fPIC "$src/takes.c" -o lib/libtakes.so
+$cc -shared -fPIC -DSWAPS "$src/takes.c" -o lib/libswaps.so
+for lib in cleans catches alone takes swaps; do
+	# shellcheck disable=SC2016
+	gcc evidence.o -Llib -Wl,--no-as-needed -l$lib '-Wl,-rpath,$ORIGIN/lib' -o evidence.needs_$lib
+done
 
 # ---- sites and exits
 $cc -shared -fPIC -fcf-protection=none "$src/strategy.c" "$src/strategy.S" -o libstrategy.so

@@ -1,4 +1,5 @@
 /* One program for each piece of evidence: compiled once with each -DUSES_… */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -26,8 +27,66 @@ __attribute__((noinline)) void co_switch(void *to)
 }
 #endif
 
+/* Under no name that tells. */
+#ifdef USES_SWITCH
+__attribute__((noinline)) void take(void **from, void **to)
+{
+#ifdef __x86_64__
+	__asm__ volatile("mov %%rsp, (%0)\n	mov (%1), %%rsp" : : "r"(from), "r"(to) : "memory");
+#else
+	__asm__ volatile("mov x9, sp\n	str x9, [%0]\n	ldr x9, [%1]\n	mov sp, x9"
+			 :
+			 : "r"(from), "r"(to)
+			 : "memory", "x9");
+#endif
+}
+#endif
+
+/* Arrays of variable length: what they take off the stack pointer is put back. */
+#ifdef USES_VLA
+__attribute__((noinline)) int arrays(int n)
+{
+	int sum = 0;
+
+	for (int i = 1; i < n; i++) {
+		char first[i];
+		snprintf(first, sizeof(first), "%d", i);
+		sum += first[0];
+		for (int j = 1; j < i; j++) {
+			char second[j];
+			snprintf(second, sizeof(second), "%s", first);
+			sum += second[0];
+		}
+	}
+	return sum;
+}
+#endif
+
+#ifdef USES_DLOPEN
+static void open_plugin(const char *file)
+{
+	if (!dlopen(file, RTLD_NOW))
+		puts(dlerror());
+	puts("ready");
+	fflush(stdout);
+	getchar();
+}
+#endif
+
+/* What plugins call. */
+#ifdef EXPORTS
+#define ONE(n)                                                                                     \
+	int served_##n(void)                                                                       \
+	{                                                                                          \
+		return n;                                                                          \
+	}
+ONE(1)
+ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7) ONE(8) ONE(9) ONE(10) ONE(11) ONE(12) ONE(13) ONE(14)
+	ONE(15) ONE(16) ONE(17)
+#endif
+
 #ifdef USES_GO_SECTION
-__attribute__((used, section(".gopclntab"))) static const char mark[] = "x";
+		__attribute__((used, section(".gopclntab"))) static const char mark[] = "x";
 #endif
 #ifdef USES_GO_MAGIC
 __attribute__((used, aligned(16))) static char mark[32] = "\xff Go buildinf:\x08\x02";
@@ -68,6 +127,17 @@ int main(int argc, char **argv)
 #endif
 #ifdef USES_CO_SWITCH
 	co_switch(argv);
+#endif
+#ifdef USES_SWITCH
+	if (argc > 100)
+		take((void **)argv, (void **)argv + 1);
+#endif
+#ifdef USES_VLA
+	printf("%d\n", arrays(argc));
+#endif
+#ifdef USES_DLOPEN
+	if (argc > 1)
+		open_plugin(argv[1]);
 #endif
 #ifdef USES_LONGJMP
 	static jmp_buf here;

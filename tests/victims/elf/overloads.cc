@@ -1,7 +1,8 @@
 /* C++ names: overloads, a constructor with its two symbols, templates, namespaces. */
 #define KEPT __attribute__((noinline, used))
 
-namespace shop {
+namespace shop
+{
 
 struct Order {
 	explicit Order(int total);
