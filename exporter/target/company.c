@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "target/evidence.h"
+#include "target/file.h"
 #include "target/needed.h"
 #include "target/proc.h"
 #include "target/switches.h"

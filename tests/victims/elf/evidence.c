@@ -75,18 +75,31 @@ static void open_plugin(const char *file)
 
 /* What plugins call. */
 #ifdef EXPORTS
-#define ONE(n)                                                                                     \
-	int served_##n(void)                                                                       \
+#define FOUR(n)                                                                                    \
+	int served_##n##0(void)                                                                    \
+	{                                                                                          \
+		return n;                                                                          \
+	}                                                                                          \
+	int served_##n##1(void)                                                                    \
+	{                                                                                          \
+		return n;                                                                          \
+	}                                                                                          \
+	int served_##n##2(void)                                                                    \
+	{                                                                                          \
+		return n;                                                                          \
+	}                                                                                          \
+	int served_##n##3(void)                                                                    \
 	{                                                                                          \
 		return n;                                                                          \
 	}
-ONE(1)
-ONE(2) ONE(3) ONE(4) ONE(5) ONE(6) ONE(7) ONE(8) ONE(9) ONE(10) ONE(11) ONE(12) ONE(13) ONE(14)
-	ONE(15) ONE(16) ONE(17)
+FOUR(1)
+FOUR(2)
+FOUR(3)
+FOUR(4)
 #endif
 
 #ifdef USES_GO_SECTION
-		__attribute__((used, section(".gopclntab"))) static const char mark[] = "x";
+__attribute__((used, section(".gopclntab"))) static const char mark[] = "x";
 #endif
 #ifdef USES_GO_MAGIC
 __attribute__((used, aligned(16))) static char mark[32] = "\xff Go buildinf:\x08\x02";
