@@ -17,8 +17,11 @@
 #include "target/functions.h"
 #include "target/symbols.h"
 
-#define LONGEST	  16	      /* bytes of an instruction, rounded up */
-#define MOST_CODE (32u << 20) /* bytes that are decoded for one file */
+#define LONGEST 16 /* bytes of an instruction, rounded up */
+/* How much is decoded for one file, in bytes of code and what else takes as long as so many. */
+#define MOST_CODE (32u << 20)
+#define EACH	  1024 /* function */
+#define EACH_PAD  64   /* place where exceptions land */
 
 /* The file's symbols, read when they are first asked for. */
 struct names {
@@ -114,7 +117,8 @@ static bool decode_around(struct judging *judging, uint64_t address)
 	judging->size = size;
 	body_decode(&judging->body, judging->image, start, size, NULL, 0);
 	/* It is decoded anew for each part that is found. */
-	judging->decoded += judging->body.code.size * judging->body.code.n_regions;
+	judging->decoded += EACH + (judging->body.code.size + EACH_PAD * judging->body.pads.n) *
+					   judging->body.code.n_regions;
 	return true;
 }
 

@@ -1,4 +1,4 @@
-/* From the nearest to the farthest guess: the first that holds is told. */
+/* What is surely meant is told alone; else where the name is, and what is near it. */
 #include "target/sdtmissing.h"
 
 #include <stdio.h>
@@ -218,9 +218,11 @@ const char *sdtmissing_text(const struct sdt *sdt, int fd, const char *path, con
 		strbuf_printf(&out, "has no USDT site %.200s", probe);
 	if (sdt->damage)
 		strbuf_printf(&out, " (%s)", sdt->damage);
-	if (!tell_underscores(&missing) && !tell_other_provider(&missing) &&
-	    !tell_elsewhere(&missing, fd, path) && !tell_nearest(&missing))
-		tell_provider(&missing);
+	if (!tell_underscores(&missing) && !tell_other_provider(&missing)) {
+		bool elsewhere = tell_elsewhere(&missing, fd, path);
+		if (!tell_nearest(&missing) && !elsewhere)
+			tell_provider(&missing);
+	}
 	text = arena_strdup(arena, strbuf_text(&out));
 	strbuf_fini(&out);
 	return text;

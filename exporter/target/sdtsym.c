@@ -1,22 +1,35 @@
 /* Gather the names, look all of them up at once, keep the addresses. */
 #include "target/sdtsym.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "target/dynamic.h"
 #include "target/lookup.h"
 #include "target/symbols.h"
 
+struct found {
+	const char *name;
+	size_t length;
+	uint64_t address;
+	const char *problem; /* static; NULL: the address is known */
+};
+
 struct sdt_symbols {
-	struct lookup lookup; /* its tables last as long as sdt_read only */
-	struct {
-		const char *name;
-		uint64_t address;
-		const char *problem; /* static; NULL: the address is known */
-	} * symbol;		     /* in the order of lookup.names */
+	struct lookup lookup; /* its tables last as long as sdtsym_read only */
+	struct found *found;  /* n of them, sorted */
 	size_t n;
 	struct arena *arena;
 };
+
+static int by_name(const void *left, const void *right)
+{
+	const struct found *a = left, *b = right;
+
+	if (a->length != b->length)
+		return a->length < b->length ? -1 : 1;
+	return memcmp(a->name, b->name, a->length);
+}
 
 /* An sdtarg_symbol that only remembers what is asked for. */
 static const char *gather(void *context, const char *name, size_t length, uint64_t *address)
@@ -75,14 +88,16 @@ static bool look_up(struct sdt_symbols *wanted, const struct image *image)
 static void keep(struct sdt_symbols *symbols, bool readable)
 {
 	symbols->n = symbols->lookup.names.n;
-	symbols->symbol = arena_array(symbols->arena, symbols->n, sizeof(*symbols->symbol));
+	symbols->found = arena_array(symbols->arena, symbols->n, sizeof(*symbols->found));
 	for (size_t i = 0; i < symbols->n; i++) {
 		const struct lookup_name *name = &symbols->lookup.names.at[i];
-		symbols->symbol[i].name = name->base;
-		symbols->symbol[i].problem =
-			readable ? settle(name, &symbols->symbol[i].address)
-				 : "cannot be looked up: the file's symbols are damaged";
+		struct found *found = &symbols->found[i];
+		found->name = name->base;
+		found->length = strlen(name->base);
+		found->problem = readable ? settle(name, &found->address)
+					  : "cannot be looked up: the file's symbols are damaged";
 	}
+	qsort(symbols->found, symbols->n, sizeof(*symbols->found), by_name);
 }
 
 void sdtsym_read(struct sdt *sdt, const struct image *image, struct arena *arena)
@@ -111,13 +126,12 @@ void sdtsym_read(struct sdt *sdt, const struct image *image, struct arena *arena
 const char *sdtsym_address(void *context, const char *name, size_t length, uint64_t *address)
 {
 	const struct sdt_symbols *symbols = context;
+	const struct found wanted = {.name = name, .length = length}, *found = NULL;
 
-	for (size_t i = 0; i < symbols->n; i++) {
-		if (strlen(symbols->symbol[i].name) != length ||
-		    memcmp(symbols->symbol[i].name, name, length) != 0)
-			continue;
-		*address = symbols->symbol[i].address;
-		return symbols->symbol[i].problem;
-	}
-	return "is not looked up: the notes name too many";
+	if (symbols->n)
+		found = bsearch(&wanted, symbols->found, symbols->n, sizeof(wanted), by_name);
+	if (!found)
+		return "is not looked up: the notes name too many";
+	*address = found->address;
+	return found->problem;
 }

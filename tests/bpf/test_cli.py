@@ -17,6 +17,8 @@ import victim
 from exporter import BINARY, Exporter, config, function, run, setUpModule, target
 from victim import Victim, wait_until
 
+LIBRARIES = glob.glob("/usr/lib/*-linux-gnu/libstdc++.so.6") + \
+            glob.glob("/usr/lib/jvm/*17*/lib/server/libjvm.so")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -110,6 +112,37 @@ class Commands(unittest.TestCase):
         self.assertEqual(run("list", victim.path("shapes"), "no_such_*").returncode, 1)
         self.assertEqual(run("list", "/no/such/file").returncode, 2)
         self.assertEqual(run("list", self.write("#!/bin/sh\n", "script")).returncode, 2)
+
+    def test_list_usdt(self):
+        """The sites that readelf finds, all arguments readable, of programs from anywhere."""
+        programs = [victim.path("marks"), victim.path("operands"), "/usr/bin/python3.11",
+                    "/usr/lib/postgresql/15/bin/postgres", *LIBRARIES]
+        for program in programs:
+            if not os.path.exists(program):
+                continue
+            with self.subTest(program):
+                notes = subprocess.run(["readelf", "-nW", program], text=True, check=True,
+                                       capture_output=True, errors="replace").stdout
+                wanted = sorted(set(zip(re.findall(r"Provider: (.*)", notes),
+                                        re.findall(r"Name: (.*)", notes),
+                                        re.findall(r"Location: (\S+)", notes))))
+                result = run("list", program, "--usdt", "--json")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                sites = json.loads(result.stdout)
+                self.assertEqual([(s["provider"], s["name"]) for s in sites],
+                                 [(provider, name) for provider, name, _ in wanted])
+                self.assertEqual([s["problem"] for s in sites], [None] * len(sites))
+                if program.startswith("/usr"):
+                    unread = [a for s in sites for a in s["arguments"] if a["problem"]]
+                    self.assertEqual(unread, [])
+        result = run("list", victim.path("marks"), "marks:*__start", "--usdt")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("marks:work__start\n", result.stdout)
+        self.assertNotIn("__done", result.stdout)
+        self.assertEqual(run("list", victim.path("marks"), "no_such_*", "--usdt").returncode, 1)
+        result = run("list", victim.path("shapes"), "--usdt")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("no stapsdt notes", result.stderr)
 
     def test_list_of_many(self):
         result = run("list", victim.path("libmany10000.so"), "fn_0*")

@@ -149,6 +149,23 @@ static void arguments_that_cannot_be_read_say_why(void **state)
 	free(text);
 }
 
+/* What is in a file must not move the cursor. */
+static void names_are_made_printable(void **state)
+{
+	(void)state;
+	expect("hos*", false,
+	       "OFFSET       SEMAPHORE    PROBE\n"
+	       "0x       -            hos\\x1btile:na\\nme\\xc2\\x9b  arg1 uint64_t \\x1b[2J "
+	       "(cannot be read: \"\\x1b[2J\" is not understood), arg2 int32_t $1\n"
+	       "\n1 site of 1 probe\n");
+	expect("hos*", true,
+	       "[\n{\"provider\":\"hos\\u001btile\",\"name\":\"na\\nme\302\233\",\"off#,"
+	       "\"semaph#null,\"reason\":null,\"problem\":null,\"remark\":null,\"arguments\":["
+	       "{\"type\":\"uint64_t\",\"operand\":\"\\u001b[2J\",\"problem\":\"\\\"\\u001b[2J"
+	       "\\\" is not understood\"},{\"type\":\"int32_t\",\"operand\":\"$1\",\"problem\":"
+	       "null}],\"more_arguments\":0}\n]\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +173,7 @@ int main(void)
 		cmocka_unit_test(text_is_as_promised),
 		cmocka_unit_test(json_is_as_promised),
 		cmocka_unit_test(arguments_that_cannot_be_read_say_why),
+		cmocka_unit_test(names_are_made_printable),
 	};
 
 	return cmocka_run_group_tests(tests, build_victims, NULL);

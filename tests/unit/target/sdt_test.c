@@ -44,7 +44,7 @@ static void sites_are_where_the_code_is(void **state)
 		read_path(path);
 		assert_true(sdt.has_notes);
 		assert_null(sdt.damage);
-		assert_int_equal(sdt.n, 21);
+		assert_int_equal(sdt.n, 22);
 		for (size_t j = 0; j < N_ITEMS(functions); j++) {
 			snprintf(probe, sizeof(probe), "test:%s", functions[j]);
 			expect_right(probe);

@@ -59,6 +59,9 @@ static void functions_are_told(void **state)
 	expect(ELF_DIR "plain.pie", "x:first",
 	       "has no USDT sites (no stapsdt notes); it has a function first, which goes under "
 	       "`functions:`");
+	expect(ELF_DIR "sdt.pie", "test:three_a",
+	       "has no USDT site test:three_a; it has a function three_a, which goes under "
+	       "`functions:`; did you mean test:three?");
 	/* Data is no function, nor is what another file has. */
 	expect(ELF_DIR "sdt.pie", "libc:counter", "has no USDT site libc:counter");
 }

@@ -162,6 +162,11 @@ FUNCTION many(void)
 	     "8@$1 8@$2 8@$3 8@$4 8@$5 8@$6 8@$7 8@$8 8@$9 8@$10 8@$11 8@$12 8@$13 8@$14");
 }
 
+FUNCTION hostile(void)
+{
+	SITE("hos\\033tile", "na\\nme\\302\\233", "0", "8@\\033[2J -4@$1");
+}
+
 int main(void)
 {
 	plain(1, 2);
@@ -185,6 +190,7 @@ int main(void)
 	constant();
 	odd();
 	many();
+	hostile();
 	per_thread++;
 	return printf("%d %d\n", counter, twin_here) < 0;
 }
