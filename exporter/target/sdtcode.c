@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "target/body.h"
@@ -136,6 +137,16 @@ static void judge_boundary(struct judging *judging, struct sdt_site *site)
 		       "notes were made");
 }
 
+/* What <sys/sdt.h> puts at a site. */
+static bool is_nop(uint16_t machine, const struct code_region *region)
+{
+	static const unsigned char arm64[] = {0x1f, 0x20, 0x03, 0xd5};
+
+	if (machine == EM_X86_64)
+		return region->bytes[0] == 0x90;
+	return region->size >= sizeof(arm64) && memcmp(region->bytes, arm64, sizeof(arm64)) == 0;
+}
+
 static void judge_class(struct judging *judging, struct sdt_site *site, const struct code *code)
 {
 	const char *why = NULL;
@@ -151,13 +162,10 @@ static void judge_class(struct judging *judging, struct sdt_site *site, const st
 		refuse(site, REASON_UNSAFE_SITE,
 		       "a five-byte nop: newer kernels replace it by a call, which overwrites "
 		       "what a function may keep below its stack pointer");
-	else if (site->remark)
-		return;
-	else if (class != CODE_EMULATED)
-		site->remark = arena_printf(
-			judging->arena, "not a nop but \"%s\": each hit is single-stepped", text);
-	else if (code->region[0].bytes[0] != 0x90 && judging->image->ehdr.e_machine == EM_X86_64)
-		site->remark = arena_printf(judging->arena, "not a nop but \"%s\"", text);
+	else if (!site->remark && !is_nop(judging->image->ehdr.e_machine, &code->region[0]))
+		site->remark =
+			arena_printf(judging->arena, "not a nop but \"%s\"%s", text,
+				     class == CODE_EMULATED ? "" : ": each hit is single-stepped");
 }
 
 static void judge(struct judging *judging, struct sdt_site *site)
