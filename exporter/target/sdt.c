@@ -66,7 +66,10 @@ static void place_semaphore(const struct reader *reader, struct sdt_site *site, 
 	refuse(site, "its semaphore is not in the file's memory");
 }
 
-/* The three texts, which must fill [text, end), the first two not empty: true when they do. */
+/*
+ * The three texts, of which the first two are not empty, must fill [text, end); some makers of
+ * notes count the padding after them as well. True when they do.
+ */
 static bool split_texts(struct reader *reader, const char *text, const char *end,
 			struct sdt_site *site)
 {
@@ -79,6 +82,8 @@ static bool split_texts(struct reader *reader, const char *text, const char *end
 		texts[i] = text;
 		text = nul + 1;
 	}
+	while (text < end && !*text)
+		text++;
 	if (text != end || !*texts[0] || !*texts[1])
 		return false;
 	site->provider = arena_strdup(reader->arena, texts[0]);

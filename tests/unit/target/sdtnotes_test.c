@@ -143,6 +143,11 @@ static void a_right_note_is_read(void **state)
 	assert_int_equal(sdt.sites[0].offset, CODE + 8);
 	assert_int_equal(sdt.sites[0].semaphore, DATA + 2);
 	assert_null(sdt.damage);
+	make();
+	PUT(CODE_AT + 8, 0, 0, "p\0n\0-4@7\0\0\0"); /* padded within */
+	read_right();
+	expect_right("p:n");
+	assert_string_equal(sdt.sites[0].args, "-4@7");
 }
 
 /* All addresses of a note move by as much as .stapsdt.base has moved. */
