@@ -24,7 +24,8 @@ static void groups_by_file_process_and_strategy(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 6; i++)
-		site_list_add(&group_of(&groups, &probes[i])->entries, i, i + 10, i);
+		site_list_add(&group_of(&groups, &probes[i])->entries,
+			      &(struct site){.offset = i, .cookie = i + 10, .owner = i});
 	assert_int_equal(groups.n, 5);
 	assert_int_equal(groups.at[0].entries.n, 2);
 	assert_int_equal(groups.at[0].entries.owners[1], 5);
@@ -51,13 +52,14 @@ static void lists_grow_and_are_filtered_in_step(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 1000; i++)
-		site_list_add(exits, i * 2, i * 3, i);
+		site_list_add(exits, &(struct site){i * 2, i * 3, i * 4, i});
 	site_list_filter(exits, is_even, (const void *)(uintptr_t)&is_even);
 	assert_int_equal(exits->n, 500);
 	for (size_t i = 0; i < 500; i++) {
 		assert_int_equal(exits->owners[i], 2 * i);
 		assert_int_equal(exits->offsets[i], 4 * i);
 		assert_int_equal(exits->cookies[i], 6 * i);
+		assert_int_equal(exits->semaphores[i], 8 * i);
 	}
 	group_list_fini(&groups);
 }
