@@ -172,6 +172,12 @@ _Static_assert(sizeof(struct up_thread) == 8 + (24 + 8 * UP_SITE_PROBES) * UP_MA
 	       "no padding in up_thread");
 
 /*
+ * A probe record that is given to another probe has another generation from then on. Where calls
+ * of the old one are counted, when they are noticed, is in the map `retired`, by generation.
+ */
+#define UP_RETIRED 4096
+
+/*
  * Calls whose exits are seen by probes on the exits themselves (return sites) live in the hash
  * map `calls`. The stack pointer at entry names the call, on whichever thread it goes on: that
  * holds for recursion and for coroutines. What begins at one USDT site and ends at another is kept

@@ -72,6 +72,15 @@ struct {
 	__type(value, __u32);
 } callers SEC(".maps");
 
+/* Generation of a probe record that is no more → slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, UP_RETIRED);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} retired SEC(".maps");
+
 /*
  * Since 6.13 the kernel gives programs of this type that use 64 bytes of stack or more a stack for
  * each CPU, taking it that they are not preempted. On uprobes they are: two threads on one CPU

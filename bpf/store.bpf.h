@@ -77,13 +77,23 @@ static __always_inline struct up_frame *frame_at(struct up_thread *thread, __u32
 /* Account for a probe that waits for a return that will not be seen. */
 static __always_inline void abandon(const struct up_waiting *waiting, __u32 reason)
 {
+	__u32 generation = waiting->generation, number;
 	struct up_probe *probe = probe_get(waiting->probe);
 
-	if (!probe || !waiting->generation || probe->generation != waiting->generation)
-		return; /* nobody waits, or the series is gone and nobody reads its counters */
-	if (!(probe->flags & UP_PROBE_ENABLED))
+	if (!generation)
+		return; /* nobody waits */
+	if (probe && probe->generation == generation) {
+		number = probe->slot;
+		if (!(probe->flags & UP_PROBE_ENABLED))
+			reason = UP_ABANDONED_DETACHED;
+	} else {
+		__u32 *kept = bpf_map_lookup_elem(&retired, &generation);
+		if (!kept)
+			return; /* the series is gone, and nobody reads its counters */
+		number = *kept;
 		reason = UP_ABANDONED_DETACHED;
-	struct up_slot *slot = slot_get(probe->slot);
+	}
+	struct up_slot *slot = slot_get(number);
 	barrier_var(reason);
 	if (slot)
 		count(&slot->abandoned[reason & (UP_ABANDONED_ROOM - 1)]);

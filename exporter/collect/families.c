@@ -59,26 +59,6 @@ static bool measured(const struct collect_row *row)
 	return row->probe->function->exit != EXIT_NONE;
 }
 
-static uint64_t sum(const uint64_t *counts, size_t n)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < n; i++)
-		total += counts[i];
-	return total;
-}
-
-/* Calls entered and not yet accounted for. The kernel side reads `entries` last, so the rest
- * cannot exceed it; if it ever did, nothing is in flight. */
-static uint64_t in_flight(const struct reading *reading)
-{
-	uint64_t over = sum(reading->cells, COUNT(reading->cells)) +
-			sum(reading->abandoned, COUNT(reading->abandoned)) +
-			sum(reading->lost, COUNT(reading->lost));
-
-	return reading->entries > over ? reading->entries - over : 0;
-}
-
 static enum reason failure(const struct collect_row *row)
 {
 	return row->status.reason != REASON_NONE ? row->status.reason : row->probe->reason;
@@ -209,7 +189,7 @@ static void add_in_flight(struct scrape *scrape, const struct function *function
 	if (!at)
 		return;
 	for (; at; at = next_measured(at->same))
-		calls += in_flight(&at->row->reading);
+		calls += reading_in_flight(&at->row->reading);
 	add_u64(scrape, function, NULL, NULL, calls);
 }
 

@@ -25,6 +25,16 @@
 #include "kernel/sites.h"
 #include "kernel/sweep.h"
 
+/* A probe that is linked: the records that are its own, and where its entry sits. */
+struct member {
+	int series; /* -1: taken away, while the link stays for the others */
+	int first;  /* of n_ids probe ids, the entry's first; -1: none */
+	size_t n_ids;
+	bool has_site;
+	struct sites_place place;
+	uint32_t member; /* of those at the place */
+};
+
 /* The links of one group, as long as they are open. */
 struct open_group {
 	dev_t dev; /* of the file */
@@ -32,8 +42,8 @@ struct open_group {
 	pid_t pid; /* of the process filter; 0: none */
 	struct linked linked;
 	bool keeps_calls; /* in the map `calls` */
-	int *probes; /* n_probes ids that these links are for: exits, then n_functions entries */
-	size_t n_probes, n_functions;
+	size_t n_entries; /* linked */
+	VEC(struct member) members;
 };
 
 struct attach {
@@ -88,6 +98,14 @@ uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most)
 
 /* ---- attaching a plan ---- */
 
+/* A plan on its way to its links. */
+struct attaching {
+	const struct plan *plan;
+	struct attach_result *results; /* plan->n_probes, as is `members` */
+	struct member *members;	       /* of those that are attached now */
+	struct group_list groups;
+};
+
 /* Give a probe its series; false, with the reason in `result`, when there is none left. */
 static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 			  struct attach_result *result)
@@ -106,35 +124,35 @@ static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 }
 
 static void enable_list(struct attach *attach, const struct group *group,
-			const struct site_list *list, struct open_group *open)
+			const struct site_list *list)
 {
 	uint32_t tgid = attach->loaded.feature.pid_filter ? 0 : (uint32_t)group->pid;
 
-	for (size_t i = 0; i < list->n; i++) {
-		open->probes[open->n_probes++] = (int)list->cookies[i];
+	for (size_t i = 0; i < list->n; i++)
 		maps_enable(attach->loaded.maps, (int)list->cookies[i], tgid);
-	}
 }
 
 static void enable_group(struct attach *attach, const struct group *group,
-			 const struct linked *linked, struct attach_result *results)
+			 const struct linked *linked, struct attaching *attaching)
 {
 	struct open_group *open = vec_push(&attach->groups);
 
-	open->keeps_calls =
-		group->strategy == STRATEGY_RETURN_SITES || group->strategy == STRATEGY_USDT;
-	if (open->keeps_calls)
-		attach->keeps_calls = true;
 	open->dev = group->file->dev;
 	open->ino = group->file->ino;
 	open->pid = group->pid;
 	open->linked = *linked;
-	open->n_functions = group->entries.n;
-	open->probes = alloc_zero(group->entries.n + group->exits.n, sizeof(*open->probes));
-	enable_list(attach, group, &group->exits, open); /* before the calls that need them */
-	enable_list(attach, group, &group->entries, open);
+	open->n_entries = group->entries.n;
+	open->keeps_calls =
+		group->strategy == STRATEGY_RETURN_SITES || group->strategy == STRATEGY_USDT;
+	if (open->keeps_calls)
+		attach->keeps_calls = true;
+	enable_list(attach, group, &group->exits); /* before the calls that need them */
+	enable_list(attach, group, &group->entries);
 	for (size_t i = 0; i < group->entries.n; i++) {
-		struct attach_result *result = &results[group->entries.owners[i]];
+		size_t owner = group->entries.owners[i];
+		struct attach_result *result = &attaching->results[owner];
+		if (!result->attached)
+			*vec_push(&open->members) = attaching->members[owner];
 		result->attached = true;
 		result->reason = REASON_NONE;
 		result->detail[0] = '\0';
@@ -181,25 +199,24 @@ static bool may_link_openly(const struct group *group, const struct spec_target 
 	return !against;
 }
 
-static void attach_group(struct attach *attach, struct group *group, const struct plan *plan,
-			 struct attach_result *results)
+static void attach_group(struct attach *attach, struct group *group, struct attaching *attaching)
 {
-	const struct spec_target *target = plan->probes[group->entries.owners[0]].target;
+	const struct spec_target *target = attaching->plan->probes[group->entries.owners[0]].target;
 	struct linking linking = {
 		.loaded = &attach->loaded,
 		.group = group,
-		.results = results,
+		.results = attaching->results,
 		.perf_room = &attach->perf_room,
 		.stop = attach->options.stop,
 	};
 	struct linked linked;
 
 	if (group->pid && !attach->loaded.feature.pid_filter &&
-	    !may_link_openly(group, target, results))
+	    !may_link_openly(group, target, attaching->results))
 		return;
 	linking_open(&linking, &linked);
 	if (group->entries.n)
-		enable_group(attach, group, &linked, results);
+		enable_group(attach, group, &linked, attaching);
 }
 
 /* A kernel whose return probes kill sandboxed targets gets none, unless asked for by name. */
@@ -226,134 +243,185 @@ static bool can_attach(struct attach *attach, const struct plan_probe *probe,
 	       kernel_is_safe_for(attach, probe, result) && ensure_series(attach, probe, result);
 }
 
-/* The records of the exits that are probed themselves. */
-static int add_exits(struct attach *attach, struct group *group, const struct plan_probe *probe,
-		     size_t index, int series)
+/* The ids of a probe: the entry's, and `more`. False, with the reason, when there is no room. */
+static bool take_ids(struct attach *attach, struct attaching *attaching, size_t index, size_t more)
 {
-	int first = maps_take_exits(attach->loaded.maps, series, probe->n_sites);
+	struct attach_result *result = &attaching->results[index];
+	struct member *member = &attaching->members[index];
 
-	for (size_t i = 0; first >= 0 && i < probe->n_sites; i++) {
-		const struct plan_site *site = &probe->sites[i];
-		struct maps_site exit = {.sp_adjust = site->sp_adjust,
-					 .condition = site->condition};
-		maps_set_exit(attach->loaded.maps, first + (int)i, series, &exit);
-		site_list_add(&group->exits, &(struct site){.offset = site->offset,
-							    .cookie = (uint64_t)first + i,
-							    .owner = index});
-	}
-	return first < 0 ? first : 0;
+	member->series = result->series;
+	member->n_ids = 1 + more;
+	member->first = maps_take_ids(attach->loaded.maps, result->series, member->n_ids);
+	if (member->first >= 0)
+		return true;
+	refuse(result, REASON_LIMIT, "no room for more probes; raise limits.series");
+	return false;
+}
+
+static void give_back(struct attach *attach, const struct member *member)
+{
+	if (member->has_site)
+		sites_release(&attach->sites, member->place, member->member);
+	if (member->first >= 0)
+		maps_give_ids(attach->loaded.maps, member->first, member->n_ids);
 }
 
 /* Put a USDT probe's sites into its group; the series has no entry of its own. */
-static void add_marks(struct attach *attach, struct group_list *groups,
-		      const struct plan_probe *probe, size_t index, struct attach_result *result)
+static void add_marks(struct attach *attach, struct attaching *attaching, size_t index)
 {
-	struct group *group = group_of(groups, probe);
-	int first = maps_take_exits(attach->loaded.maps, result->series, probe->n_marks);
+	const struct plan_probe *probe = &attaching->plan->probes[index];
+	struct group *group = group_of(&attaching->groups, probe);
 
-	if (first < 0) {
-		refuse(result, REASON_LIMIT, "no room for more USDT sites; raise limits.series");
+	if (!take_ids(attach, attaching, index, probe->n_marks))
 		return;
-	}
+	int entry = attaching->members[index].first;
 	for (size_t i = 0; i < probe->n_marks; i++) {
 		const struct plan_mark *mark = &probe->marks[i];
+		int id = entry + 1 + (int)i;
 		uint32_t flags = probe->function->by == BY_USDT ? UP_PROBE_COUNT_ONLY
 				 : mark->ends			? UP_PROBE_ENDS
 								: 0;
-		maps_set_mark(attach->loaded.maps, first + (int)i, result->series, flags,
-			      &mark->key);
+		maps_set_mark(attach->loaded.maps, id, entry, flags, &mark->key);
 		site_list_add(&group->entries, &(struct site){.offset = mark->offset,
-							      .cookie = (uint64_t)first + i,
+							      .cookie = (uint64_t)id,
 							      .semaphore = mark->semaphore,
 							      .owner = index});
 	}
 }
 
+/* The exits that are probed themselves. */
+static void add_exits(struct attach *attach, struct group *group, const struct plan_probe *probe,
+		      int entry, size_t index)
+{
+	for (size_t i = 0; i < probe->n_sites; i++) {
+		const struct plan_site *site = &probe->sites[i];
+		struct maps_site exit = {.sp_adjust = site->sp_adjust,
+					 .condition = site->condition};
+		int id = entry + 1 + (int)i;
+		maps_set_exit(attach->loaded.maps, id, entry, &exit);
+		site_list_add(&group->exits, &(struct site){.offset = site->offset,
+							    .cookie = (uint64_t)id,
+							    .owner = index});
+	}
+}
+
 /* Put the entry, and the exits that are probed themselves, into the probe's group. */
-static void add_function(struct attach *attach, struct group_list *groups,
-			 const struct plan_probe *probe, size_t index, struct attach_result *result)
+static void add_function(struct attach *attach, struct attaching *attaching, size_t index)
 {
 	static const uint32_t flags_of[] = {
 		[STRATEGY_NONE] = UP_PROBE_COUNT_ONLY,
 		[STRATEGY_URETPROBE] = 0,
 		[STRATEGY_RETURN_SITES] = UP_PROBE_RETURN_SITES,
 	};
-	struct group *group = group_of(groups, probe);
+	const struct plan_probe *probe = &attaching->plan->probes[index];
+	struct group *group = group_of(&attaching->groups, probe);
+	struct member *member = &attaching->members[index];
 	struct maps_site entry = {
 		.sp_adjust = probe->entry_sp_adjust,
 		.condition = probe->entry_condition,
 	};
 
-	if (sites_take(&attach->sites, probe->file, probe->entry_offset, &entry.number,
-		       &entry.member)) {
-		refuse(result, REASON_LIMIT,
+	member->place = sites_place(probe->file, probe->entry_offset);
+	if (sites_take(&attach->sites, member->place, &entry.number, &entry.member)) {
+		refuse(&attaching->results[index], REASON_LIMIT,
 		       "%d probes with other settings are on this function already",
 		       UP_SITE_PROBES);
 		return;
 	}
-	if (add_exits(attach, group, probe, index, result->series)) {
-		sites_release(&attach->sites, entry.number, entry.member);
-		refuse(result, REASON_LIMIT,
-		       "no room for more probes on exits; raise limits.series");
+	member->member = entry.member;
+	member->has_site = true;
+	if (!take_ids(attach, attaching, index, probe->n_sites))
 		return;
-	}
-	maps_set_entry(attach->loaded.maps, result->series, flags_of[probe->strategy], &entry);
+	maps_set_entry(attach->loaded.maps, member->first, flags_of[probe->strategy], &entry);
+	add_exits(attach, group, probe, member->first, index);
 	site_list_add(&group->entries, &(struct site){.offset = probe->entry_offset,
-						      .cookie = (uint64_t)result->series,
+						      .cookie = (uint64_t)member->first,
 						      .owner = index});
 }
 
-/* Give back the place of a probe that is not linked, or not any more. */
-static void release_site(struct attach *attach, int series)
+static void add_probes(struct attach *attach, struct attaching *attaching)
 {
-	struct maps_site site;
+	const struct plan *plan = attaching->plan;
 
-	maps_take_site(attach->loaded.maps, series, &site);
-	sites_release(&attach->sites, site.number, site.member);
+	for (size_t i = 0; i < plan->n_probes; i++) {
+		attaching->members[i] = (struct member){.series = -1, .first = -1};
+		if (!can_attach(attach, &plan->probes[i], &attaching->results[i]))
+			continue;
+		if (plan->probes[i].strategy == STRATEGY_USDT)
+			add_marks(attach, attaching, i);
+		else
+			add_function(attach, attaching, i);
+	}
+}
+
+static void attach_groups(struct attach *attach, struct attaching *attaching)
+{
+	struct err err;
+	bool published = !maps_publish(attach->loaded.maps, &err);
+
+	for (size_t i = 0; i < attaching->groups.n; i++) {
+		struct group *group = &attaching->groups.at[i];
+		if (!published)
+			refuse_group(group, attaching->results, err.reason, err.msg);
+		else if (group->entries.n)
+			attach_group(attach, group, attaching);
+	}
 }
 
 void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results)
 {
-	struct group_list groups = {0};
-	struct err err;
+	struct attaching attaching = {
+		.plan = plan,
+		.results = results,
+		.members = alloc_zero(plan->n_probes, sizeof(*attaching.members)),
+	};
 
-	for (size_t i = 0; i < plan->n_probes; i++)
-		if (can_attach(attach, &plan->probes[i], &results[i]))
-			(plan->probes[i].strategy == STRATEGY_USDT ? add_marks : add_function)(
-				attach, &groups, &plan->probes[i], i, &results[i]);
-	bool published = !maps_publish(attach->loaded.maps, &err);
-	for (size_t i = 0; i < groups.n; i++) {
-		if (!published)
-			refuse_group(&groups.at[i], results, err.reason, err.msg);
-		else if (groups.at[i].entries.n)
-			attach_group(attach, &groups.at[i], plan, results);
-	}
-	group_list_fini(&groups);
+	add_probes(attach, &attaching);
+	attach_groups(attach, &attaching);
+	group_list_fini(&attaching.groups);
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		const struct plan_probe *probe = &plan->probes[i];
-		if (!results[i].attached && !probe->shared_with && results[i].series >= 0)
-			release_site(attach, results[i].series);
+		if (!results[i].attached)
+			give_back(attach, &attaching.members[i]);
 		if (probe->reason == REASON_NONE && probe->shared_with && !results[i].attached)
 			results[i] = results[probe->shared_with - plan->probes];
 	}
+	free(attaching.members);
 }
 
 /* ---- the end ---- */
 
+static void disable(struct attach *attach, const struct member *member)
+{
+	for (size_t i = 0; i < member->n_ids; i++)
+		maps_disable(attach->loaded.maps, member->first + (int)i);
+}
+
+/* Account for the open calls of members, all or those of one series, that are disabled. */
+static void sweep_members(struct attach *attach, const struct open_group *open, int series)
+{
+	_cleanup_free_ int *entries = alloc_zero(open->members.n, sizeof(*entries));
+	size_t n = 0;
+
+	for (size_t i = 0; open->keeps_calls && i < open->members.n; i++)
+		if (series < 0 || open->members.at[i].series == series)
+			entries[n++] = open->members.at[i].first;
+	if (n)
+		sweep_detached(&attach->loaded.object, attach->loaded.maps, entries, n);
+}
+
 static void close_group(struct attach *attach, struct open_group *open)
 {
 	linkset_close_entries(&open->linked.entries);
-	for (size_t i = 0; i < open->n_probes; i++)
-		maps_disable(attach->loaded.maps, open->probes[i]);
+	for (size_t i = 0; i < open->members.n; i++)
+		disable(attach, &open->members.at[i]);
 	linkset_close(&open->linked.entries);
 	linkset_close(&open->linked.exits);
-	if (open->keeps_calls)
-		sweep_detached(&attach->loaded.object, attach->loaded.maps, open->probes,
-			       open->n_probes);
-	for (size_t i = open->n_probes - open->n_functions; i < open->n_probes; i++)
-		release_site(attach, open->probes[i]); /* the entries: their ids are their series */
-	attach->perf_room += open->n_functions;
-	free(open->probes);
+	sweep_members(attach, open, -1);
+	for (size_t i = 0; i < open->members.n; i++)
+		give_back(attach, &open->members.at[i]);
+	attach->perf_room += open->n_entries;
+	vec_fini(&open->members);
 }
 
 static void close_group_at(struct attach *attach, size_t at)
@@ -374,6 +442,32 @@ void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino)
 	for (size_t i = attach->groups.n; i-- > 0;)
 		if (attach->groups.at[i].dev == dev && attach->groups.at[i].ino == ino)
 			close_group_at(attach, i);
+}
+
+/* Take the members of a series away; whether any is left. */
+static bool remove_members(struct attach *attach, struct open_group *open, int series)
+{
+	bool left = false;
+
+	for (size_t i = 0; i < open->members.n; i++)
+		if (open->members.at[i].series == series)
+			disable(attach, &open->members.at[i]);
+	sweep_members(attach, open, series);
+	for (size_t i = 0; i < open->members.n; i++) {
+		struct member *member = &open->members.at[i];
+		if (member->series == series)
+			member->series = -1;
+		left |= member->series >= 0;
+	}
+	return left;
+}
+
+void attach_free_series(struct attach *attach, int series)
+{
+	for (size_t i = attach->groups.n; i-- > 0;)
+		if (!remove_members(attach, &attach->groups.at[i], series))
+			close_group_at(attach, i);
+	maps_free_series(attach->loaded.maps, series);
 }
 
 void attach_sweep(struct attach *attach)

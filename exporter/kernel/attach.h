@@ -62,9 +62,10 @@ struct attach_result {
 };
 
 /*
- * Attach every probe of `plan` whose reason is REASON_NONE and fill results[plan->n_probes].
- * Offsets are grouped into one link per file, direction and process; refused ones are found by
- * bisecting and the rest is kept. Probes `shared_with` another get that one's series.
+ * Attach every probe of `plan` whose reason is REASON_NONE and fill results[plan->n_probes]. A
+ * series may be fed from several files at once: what was attached to another file stays. Offsets
+ * are grouped into one link per file, direction and process; refused ones are found by bisecting
+ * and the rest is kept. Probes `shared_with` another get that one's series.
  *
  * On entry results[i].attached says which probes are attached already (they are left alone), and
  * results[i].series which series a probe has from an earlier try (-1: none).
@@ -77,6 +78,12 @@ void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino);
 
 /* The process of pid-filtered links has ended: close its links. Its series stay readable. */
 void attach_drop_process(struct attach *attach, pid_t pid);
+
+/*
+ * Nothing reads a series any more. Its probes count no longer, and it may be given to another; a
+ * link is closed when all of its probes are gone.
+ */
+void attach_free_series(struct attach *attach, int series);
 
 /*
  * Account for calls that ended with their thread (return sites only). To be called before

@@ -82,10 +82,9 @@ static int fail(const struct object *object, int error, struct err *err)
 }
 
 /* Calls from this process and its threads must be counted exactly. */
-static int try_self(const struct object *object, struct maps *maps, struct link_sites *sites,
-		    struct feature *feature, struct err *err)
+static int try_self(const struct object *object, struct maps *maps, int series,
+		    struct link_sites *sites, struct feature *feature, struct err *err)
 {
-	int series = (int)sites->cookies[0];
 	struct linkset links;
 	struct reading reading;
 
@@ -115,27 +114,39 @@ static bool try_sandbox(const struct object *object, struct link_sites *sites)
 	return probed && survives; /* what could not be tried is not taken for safe */
 }
 
+static int try_probe(const struct object *object, struct maps *maps, int series, int id,
+		     struct feature *feature, struct err *err)
+{
+	uint64_t offset, cookie = (uint64_t)id;
+	struct link_sites sites = {
+		.path = self_path(), .offsets = &offset, .cookies = &cookie, .n = 1};
+
+	int result = self_offset((uintptr_t)call_target, &offset);
+	if (result)
+		return err_set(err, result, REASON_INTERNAL,
+			       "/proc/self/maps: %s (is /proc mounted?)", strerror(-result));
+	maps_enable(maps, id, 0);
+	result = try_self(object, maps, series, &sites, feature, err);
+	if (!result && !self_is_translated())
+		feature->sandbox_safe = try_sandbox(object, &sites);
+	maps_disable(maps, id);
+	return result;
+}
+
 int feature_try(const struct object *object, struct maps *maps, struct feature *feature,
 		struct err *err)
 {
 	int series = maps_add_series(maps, (struct buckets){0}, err);
-	uint64_t offset, cookie = (uint64_t)series;
-	struct link_sites sites = {
-		.path = self_path(), .offsets = &offset, .cookies = &cookie, .n = 1};
 
 	if (series < 0)
 		return series;
-	int result = maps_publish(maps, err);
-	if (result)
-		return result;
-	result = self_offset((uintptr_t)call_target, &offset);
-	if (result)
-		return err_set(err, result, REASON_INTERNAL,
-			       "/proc/self/maps: %s (is /proc mounted?)", strerror(-result));
-	maps_enable(maps, series, 0);
-	result = try_self(object, maps, &sites, feature, err);
-	if (!result && !self_is_translated())
-		feature->sandbox_safe = try_sandbox(object, &sites);
-	maps_disable(maps, series);
+	int id = maps_take_ids(maps, series, 1);
+	int result = id < 0 ? err_set(err, id, REASON_INTERNAL, "no room for a probe")
+			    : maps_publish(maps, err);
+	if (!result)
+		result = try_probe(object, maps, series, id, feature, err);
+	if (id >= 0)
+		maps_give_ids(maps, id, 1);
+	maps_free_series(maps, series);
 	return result;
 }

@@ -63,7 +63,7 @@ struct part {
 struct measuring {
 	const struct object *object;
 	struct maps *maps;
-	int series[PROBE_FLOORS_MOST], exits[PROBE_FLOORS_MOST];
+	int series[PROBE_FLOORS_MOST], entry[PROBE_FLOORS_MOST];
 	struct part calls, entries, sites;
 };
 
@@ -73,6 +73,9 @@ static int add_site(struct part *part, void (*place)(void), int probe)
 	return self_offset((uintptr_t)place, &part->offsets[part->n++]);
 }
 
+/* Each subject has an entry, and an exit that may not be used. */
+enum { IDS = 2 };
+
 static int add_subject(struct measuring *m, size_t i)
 {
 	const struct subject *subject = &subjects[i];
@@ -80,19 +83,18 @@ static int add_subject(struct measuring *m, size_t i)
 	struct maps_site site = {.number = (uint32_t)i + 1};
 	struct err err;
 
-	m->exits[i] = -1;
 	m->series[i] = maps_add_series(m->maps, (struct buckets){0}, &err);
 	if (m->series[i] < 0)
 		return m->series[i];
-	maps_set_entry(m->maps, m->series[i], by_sites ? UP_PROBE_RETURN_SITES : 0, &site);
+	int entry = m->entry[i] = maps_take_ids(m->maps, m->series[i], IDS);
+	if (entry < 0)
+		return entry;
+	maps_set_entry(m->maps, entry, by_sites ? UP_PROBE_RETURN_SITES : 0, &site);
 	if (!by_sites)
-		return add_site(&m->calls, subject->function, m->series[i]);
-	m->exits[i] = maps_take_exits(m->maps, m->series[i], 1);
-	if (m->exits[i] < 0)
-		return m->exits[i];
-	maps_set_exit(m->maps, m->exits[i], m->series[i], &site);
-	int result = add_site(&m->sites, subject->exit, m->exits[i]);
-	return result ? result : add_site(&m->entries, subject->function, m->series[i]);
+		return add_site(&m->calls, subject->function, entry);
+	maps_set_exit(m->maps, entry + 1, entry, &site);
+	int result = add_site(&m->sites, subject->exit, entry + 1);
+	return result ? result : add_site(&m->entries, subject->function, entry);
 }
 
 static int open_part(struct measuring *m, struct part *part, enum link_kind kind)
@@ -117,15 +119,12 @@ static void close_all(struct measuring *m)
 
 static void enable(const struct measuring *m, bool on)
 {
-	for (size_t i = 0; i < N_SUBJECTS; i++) {
-		const int probes[] = {m->exits[i], m->series[i]};
-		for (size_t j = 0; j < 2; j++) {
-			if (probes[j] >= 0 && on)
-				maps_enable(m->maps, probes[j], 0);
-			else if (probes[j] >= 0)
-				maps_disable(m->maps, probes[j]);
-		}
-	}
+	for (size_t i = 0; i < N_SUBJECTS; i++)
+		for (int id = m->entry[i]; id < m->entry[i] + IDS; id++)
+			if (on)
+				maps_enable(m->maps, id, 0);
+			else
+				maps_disable(m->maps, id);
 }
 
 static int run(struct measuring *m)
@@ -169,6 +168,16 @@ static double median(const struct reading *reading, const struct up_bounds *layo
 	return 0;
 }
 
+static void give_back(const struct measuring *m)
+{
+	for (size_t i = 0; i < N_SUBJECTS; i++) {
+		if (m->entry[i] >= 0)
+			maps_give_ids(m->maps, m->entry[i], IDS);
+		if (m->series[i] >= 0)
+			maps_free_series(m->maps, m->series[i]);
+	}
+}
+
 size_t floor_measure(const struct object *object, struct maps *maps, struct probe_floor *floors)
 {
 	struct measuring m = {.object = object, .maps = maps};
@@ -176,8 +185,11 @@ size_t floor_measure(const struct object *object, struct maps *maps, struct prob
 
 	if (self_is_translated())
 		return 0; /* a breakpoint in translated code would be the end */
+	for (size_t i = 0; i < PROBE_FLOORS_MOST; i++)
+		m.series[i] = m.entry[i] = -1;
 	int result = run(&m);
 	if (result) {
+		give_back(&m);
 		log_warn("the probes' own time cannot be measured",
 			 LOG_STR("error", strerror(-result)));
 		return 0;
@@ -194,5 +206,6 @@ size_t floor_measure(const struct object *object, struct maps *maps, struct prob
 		};
 	}
 	free(layout);
+	give_back(&m);
 	return N_SUBJECTS;
 }

@@ -16,8 +16,11 @@
 /* Series of the self-test and of the floor. */
 enum { OWN_SERIES = 1 + PROBE_FLOORS_MOST };
 
-/* Room for probes on exits: functions have three on average, and few have very many. */
-enum { EXITS_PER_SERIES = 8 };
+/*
+ * Room for probes on exits: functions have three on average, and few have very many. During an
+ * upgrade the old file's probes and the new one's are there at once.
+ */
+enum { EXITS_PER_SERIES = 16 };
 
 static struct object_sizes sizes_for(const struct spec_limits *limits)
 {

@@ -1,12 +1,13 @@
 /*
- * Slots are handed out in order and live in chunks that are created when first needed. Chunks
- * and probe records are mapped, so that writing a record and reading a counter are plain memory
- * accesses. Pointers into them are only ever added while a series is being set up, before the
- * caller shows its index to other threads.
+ * Slots live in chunks that are created when first needed, and are handed out again once their
+ * series is gone. Chunks and probe records are mapped, so that writing a record and reading a
+ * counter are plain memory accesses. Other threads read series that the caller has shown them,
+ * and no others.
  */
 #include "kernel/maps.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,16 +15,27 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "kernel/ids.h"
 
 struct map_series {
+	bool used;
 	uint32_t slot;
 	uint32_t table;
-	uint32_t first_exit, n_exits; /* ids of probes on exits that it has */
 };
 
 struct bounds_table {
 	struct buckets buckets; /* a copy of its own */
 	uint32_t n_cells, slots;
+	uint32_t users; /* series that have it; 0: may be given to other buckets */
+};
+
+/* What no call was ever entered with. */
+#define NO_GENERATION UINT32_MAX
+
+/* A generation of probe records whose calls may still be open on some stack. */
+struct retired {
+	uint32_t generation;
+	int series;
 };
 
 struct chunk {
@@ -37,8 +49,11 @@ struct maps {
 	struct up_probe *probes; /* mapped, writable */
 	size_t probes_bytes;
 	struct map_series *series; /* room for max_series, so that readers' pointers stay */
-	_Atomic uint32_t n_series; /* also read by sweeps, in other threads */
-	uint32_t n_slots, n_exits;
+	struct ids ids;		   /* of probe records */
+	_Atomic int *series_of;	   /* by id; also read by sweeps, in other threads */
+	uint32_t generation;	   /* the last that was given to a run of ids */
+	VEC(struct retired) retired;
+	struct ids slots;
 	struct chunk *chunks; /* room for object->sizes.chunks */
 	_Atomic uint32_t n_chunks;
 	uint32_t n_published; /* of the chunks: the programs know them */
@@ -75,6 +90,11 @@ int maps_open(const struct object *object, uint32_t max_series, struct maps **ou
 	maps->probes_bytes = bytes;
 	maps->fixed_bytes = object_fixed_bytes(object);
 	maps->series = alloc_zero(max_series, sizeof(*maps->series));
+	ids_init(&maps->ids, object->sizes.probes);
+	ids_init(&maps->slots, object->sizes.chunks * UP_CHUNK_SLOTS);
+	maps->series_of = alloc_zero(object->sizes.probes, sizeof(*maps->series_of));
+	for (uint32_t i = 0; i < object->sizes.probes; i++)
+		maps->series_of[i] = -1;
 	maps->chunks = alloc_zero(object->sizes.chunks, sizeof(*maps->chunks));
 	*out = maps;
 	return 0;
@@ -91,6 +111,10 @@ void maps_close(struct maps *maps)
 	for (uint32_t i = 0; i < maps->n_tables; i++)
 		free((void *)(uintptr_t)maps->tables[i].buckets.bound_ns);
 	munmap(maps->probes, maps->probes_bytes);
+	ids_fini(&maps->ids);
+	ids_fini(&maps->slots);
+	vec_fini(&maps->retired);
+	free(maps->series_of);
 	free(maps->series);
 	free(maps->chunks);
 	free(maps);
@@ -116,41 +140,60 @@ static int add_chunk(struct maps *maps, struct err *err)
 }
 
 /* `count` slots in a row; the first one's number or -errno. */
-static int64_t take_slots(struct maps *maps, uint32_t count, struct err *err)
+static int take_slots(struct maps *maps, uint32_t count, struct err *err)
 {
-	uint32_t first = maps->n_slots;
+	int first = ids_take_low(&maps->slots, count);
 
-	while (first + count > maps->n_chunks * UP_CHUNK_SLOTS) {
+	if (first < 0)
+		return err_set(err, first, REASON_LIMIT, "no room for more histograms");
+	while ((uint32_t)first + count > maps->n_chunks * UP_CHUNK_SLOTS) {
 		int result = add_chunk(maps, err);
-		if (result)
+		if (result) {
+			ids_give(&maps->slots, (uint32_t)first, count);
 			return result;
+		}
 	}
-	maps->n_slots += count;
 	return first;
+}
+
+/* A table that no series has: a new one while there is room. */
+static int free_table(const struct maps *maps)
+{
+	if (maps->n_tables <= UP_BOUNDS_TABLES)
+		return (int)maps->n_tables;
+	for (uint32_t i = 0; i < maps->n_tables; i++)
+		if (!maps->tables[i].users)
+			return (int)i;
+	return -ENOSPC;
 }
 
 static int add_table(struct maps *maps, struct buckets buckets, struct err *err)
 {
 	_cleanup_free_ struct up_bounds *bounds = alloc_zero(1, sizeof(*bounds));
+	int at = free_table(maps);
 
-	if (maps->n_tables > UP_BOUNDS_TABLES)
-		return err_set(err, -ENOSPC, REASON_LIMIT,
+	if (at < 0)
+		return err_set(err, at, REASON_LIMIT,
 			       "more than %d different lists of buckets; let functions share them",
 			       UP_BOUNDS_TABLES);
 	layout_build(buckets, bounds);
-	int result = object_map_set(maps->object->map_bounds, maps->n_tables, bounds);
+	int result = object_map_set(maps->object->map_bounds, (uint32_t)at, bounds);
 	if (result)
 		return err_set(err, result, REASON_OUT_OF_RESOURCES,
 			       "cannot write a bounds table: %s", strerror(-result));
 	uint64_t *copy = alloc_zero(buckets.n, sizeof(*copy));
 	if (buckets.n)
 		memcpy(copy, buckets.bound_ns, buckets.n * sizeof(*copy));
-	maps->tables[maps->n_tables] = (struct bounds_table){
+	struct bounds_table *table = &maps->tables[at];
+	free((void *)(uintptr_t)table->buckets.bound_ns);
+	*table = (struct bounds_table){
 		.buckets = {.bound_ns = copy, .n = buckets.n},
 		.n_cells = bounds->n_edges + 1,
 		.slots = bounds->slots,
 	};
-	return (int)maps->n_tables++;
+	if ((uint32_t)at == maps->n_tables)
+		maps->n_tables++;
+	return at;
 }
 
 /* Functions with the same bounds share one table. */
@@ -162,25 +205,100 @@ static int find_table(struct maps *maps, struct buckets buckets, struct err *err
 	return add_table(maps, buckets, err);
 }
 
+static int free_series(const struct maps *maps)
+{
+	for (uint32_t i = 0; i < maps->max_series; i++)
+		if (!maps->series[i].used)
+			return (int)i;
+	return -ENOSPC;
+}
+
+static struct up_slot *slot_at(const struct maps *maps, uint32_t slot, uint32_t shard)
+{
+	const struct chunk *chunk = &maps->chunks[slot / UP_CHUNK_SLOTS];
+
+	return &chunk->slots[slot % UP_CHUNK_SLOTS * maps->object->sizes.shards + shard];
+}
+
+static void clear_slots(const struct maps *maps, uint32_t first, uint32_t count)
+{
+	for (uint32_t slot = first; slot < first + count; slot++)
+		for (uint32_t shard = 0; shard < maps->object->sizes.shards; shard++)
+			memset(slot_at(maps, slot, shard), 0, sizeof(struct up_slot));
+}
+
+/* ---- what is left of probe records that were given back ---- */
+
+/* Take a probe record from its series, for good: it counts nothing and no open call means it. */
+static void orphan(struct maps *maps, uint32_t id)
+{
+	maps->series_of[id] = -1;
+	__atomic_store_n(&maps->probes[id].flags, 0, __ATOMIC_RELEASE);
+	maps->probes[id].generation = NO_GENERATION;
+}
+
+static void forget_retired(struct maps *maps, size_t at)
+{
+	object_map_delete(maps->object->map_retired, maps->retired.at[at].generation);
+	maps->retired.at[at] = maps->retired.at[--maps->retired.n];
+}
+
+static bool has_open_calls(const struct maps *maps, int series)
+{
+	struct reading reading;
+
+	maps_read(maps, series, &reading);
+	return reading_in_flight(&reading) > 0;
+}
+
+/* Let the programs know where calls of this generation are counted when they are noticed. */
+static void retire(struct maps *maps, uint32_t generation, int series)
+{
+	if (!has_open_calls(maps, series))
+		return;
+	if (maps->retired.n == UP_RETIRED)
+		forget_retired(maps, 0);
+	if (object_map_set(maps->object->map_retired, generation, &maps->series[series].slot))
+		return;
+	*vec_push(&maps->retired) = (struct retired){generation, series};
+}
+
+/* ---- series ---- */
+
 int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err)
 {
-	if (maps->n_series == maps->max_series)
-		return err_set(err, -ENOSPC, REASON_LIMIT,
+	int index = free_series(maps);
+
+	if (index < 0)
+		return err_set(err, index, REASON_LIMIT,
 			       "all %u series are in use; raise limits.series", maps->max_series);
 	int table = find_table(maps, buckets, err);
 	if (table < 0)
 		return table;
-	int64_t slot = take_slots(maps, maps->tables[table].slots, err);
+	int slot = take_slots(maps, maps->tables[table].slots, err);
 	if (slot < 0)
-		return (int)slot;
-	int index = (int)maps->n_series++;
-	maps->series[index] = (struct map_series){.slot = (uint32_t)slot, .table = (uint32_t)table};
-	struct up_probe *probe = &maps->probes[index];
-	probe->slot = (uint32_t)slot;
-	probe->bounds = (uint32_t)table;
-	probe->generation++;
-	probe->entry = (uint32_t)index;
+		return slot;
+	maps->tables[table].users++;
+	maps->series[index] =
+		(struct map_series){.used = true, .slot = (uint32_t)slot, .table = (uint32_t)table};
 	return index;
+}
+
+void maps_free_series(struct maps *maps, int index)
+{
+	struct map_series *series = &maps->series[index];
+	struct bounds_table *table = &maps->tables[series->table];
+
+	for (size_t i = maps->retired.n; i-- > 0;)
+		if (maps->retired.at[i].series == index)
+			forget_retired(maps, i);
+	for (uint32_t id = 0; id < maps->object->sizes.probes; id++)
+		if (maps->series_of[id] == index)
+			orphan(maps, id);
+	clear_slots(maps, series->slot, table->slots);
+	ids_give(&maps->slots, series->slot, table->slots);
+	table->users--;
+	*series = (struct map_series){0};
 }
 
 int maps_publish(struct maps *maps, struct err *err)
@@ -200,6 +318,38 @@ int maps_publish(struct maps *maps, struct err *err)
 	return 0;
 }
 
+/* ---- probe records ---- */
+
+int maps_take_ids(struct maps *maps, int index, size_t n)
+{
+	const struct map_series *series = &maps->series[index];
+	int first = ids_take(&maps->ids, (uint32_t)n);
+
+	if (first < 0)
+		return first;
+	maps->generation = (maps->generation + 1) % NO_GENERATION;
+	maps->generation += !maps->generation; /* 0: nobody waits */
+	for (uint32_t id = (uint32_t)first; id < (uint32_t)first + n; id++) {
+		struct up_probe *probe = &maps->probes[id];
+		memset(probe, 0, sizeof(*probe));
+		probe->slot = series->slot;
+		probe->bounds = series->table;
+		probe->generation = maps->generation;
+		probe->entry = (uint32_t)first;
+		maps->series_of[id] = index;
+	}
+	return first;
+}
+
+void maps_give_ids(struct maps *maps, int first, size_t n)
+{
+	if (maps->series_of[first] >= 0)
+		retire(maps, maps->probes[first].generation, maps->series_of[first]);
+	for (uint32_t id = (uint32_t)first; id < (uint32_t)first + n; id++)
+		orphan(maps, id);
+	ids_give(&maps->ids, (uint32_t)first, (uint32_t)n);
+}
+
 static void put_site(struct up_probe *probe, const struct maps_site *site)
 {
 	probe->site = site->number;
@@ -208,51 +358,28 @@ static void put_site(struct up_probe *probe, const struct maps_site *site)
 	probe->condition = site->condition;
 }
 
-void maps_set_entry(struct maps *maps, int series, uint32_t flags, const struct maps_site *site)
+void maps_set_entry(struct maps *maps, int id, uint32_t flags, const struct maps_site *site)
 {
-	struct up_probe *probe = &maps->probes[series];
+	struct up_probe *probe = &maps->probes[id];
 
 	put_site(probe, site);
 	__atomic_store_n(&probe->flags, flags & ~UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 }
 
-void maps_take_site(struct maps *maps, int series, struct maps_site *site)
-{
-	struct up_probe *probe = &maps->probes[series];
-
-	*site = (struct maps_site){.number = probe->site, .member = probe->member};
-	probe->site = 0;
-}
-
-int maps_take_exits(struct maps *maps, int index, size_t n)
-{
-	struct map_series *series = &maps->series[index];
-	uint32_t room = maps->object->sizes.probes - maps->max_series - maps->n_exits;
-
-	if (n > series->n_exits) {
-		if (n > room)
-			return -ENOSPC;
-		series->first_exit = maps->max_series + maps->n_exits;
-		series->n_exits = (uint32_t)n;
-		maps->n_exits += (uint32_t)n;
-	}
-	return (int)series->first_exit;
-}
-
-void maps_set_exit(struct maps *maps, int id, int series, const struct maps_site *site)
+void maps_set_exit(struct maps *maps, int id, int entry, const struct maps_site *site)
 {
 	struct up_probe *probe = &maps->probes[id];
 
-	probe->entry = (uint32_t)series;
+	probe->entry = (uint32_t)entry;
 	put_site(probe, site);
 	__atomic_store_n(&probe->flags, 0, __ATOMIC_RELEASE);
 }
 
-void maps_set_mark(struct maps *maps, int id, int series, uint32_t flags, const struct up_arg *key)
+void maps_set_mark(struct maps *maps, int id, int entry, uint32_t flags, const struct up_arg *key)
 {
 	struct up_probe *probe = &maps->probes[id];
 
-	probe->entry = (uint32_t)series;
+	probe->entry = (uint32_t)entry;
 	put_site(probe, &(struct maps_site){0});
 	probe->key = *key;
 	__atomic_store_n(&probe->flags, flags & ~UP_PROBE_ENABLED, __ATOMIC_RELEASE);
@@ -260,7 +387,7 @@ void maps_set_mark(struct maps *maps, int id, int series, uint32_t flags, const 
 
 int maps_series_of(const struct maps *maps, int id)
 {
-	return (int)maps->probes[id].entry;
+	return maps->series_of[id];
 }
 
 void maps_enable(struct maps *maps, int id, uint32_t tgid)
@@ -276,29 +403,24 @@ void maps_disable(struct maps *maps, int id)
 	__atomic_fetch_and(&maps->probes[id].flags, ~(uint32_t)UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 }
 
-static struct up_slot *slot_at(const struct maps *maps, uint32_t slot, uint32_t shard)
+static void add(struct maps *maps, int id, size_t word_of_slot)
 {
-	const struct chunk *chunk = &maps->chunks[slot / UP_CHUNK_SLOTS];
+	int series = (uint32_t)id < maps->object->sizes.probes ? maps->series_of[id] : -1;
 
-	return &chunk->slots[slot % UP_CHUNK_SLOTS * maps->object->sizes.shards + shard];
-}
-
-static void add(struct maps *maps, int series, size_t word_of_slot)
-{
-	if (series < 0 || (uint32_t)series >= maps->n_series)
+	if (series < 0)
 		return;
 	__u64 *slot = (__u64 *)slot_at(maps, maps->series[series].slot, 0);
 	__atomic_fetch_add(&slot[word_of_slot], 1, __ATOMIC_RELAXED);
 }
 
-void maps_abandon(struct maps *maps, int series, enum up_abandoned reason)
+void maps_abandon(struct maps *maps, int id, enum up_abandoned reason)
 {
-	add(maps, series, offsetof(struct up_slot, abandoned) / sizeof(__u64) + reason);
+	add(maps, id, offsetof(struct up_slot, abandoned) / sizeof(__u64) + reason);
 }
 
-void maps_lose(struct maps *maps, int series, enum up_lost reason)
+void maps_lose(struct maps *maps, int id, enum up_lost reason)
 {
-	add(maps, series, offsetof(struct up_slot, lost) / sizeof(__u64) + reason);
+	add(maps, id, offsetof(struct up_slot, lost) / sizeof(__u64) + reason);
 }
 
 /* In the order in which they are written within a call, backwards: see struct up_slot. */

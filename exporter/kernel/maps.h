@@ -10,8 +10,9 @@
 #include "model/reading.h"
 
 /*
- * A series is an index, which is also the id of the entry probe that feeds it. Probes on exits
- * have ids of their own, above all series.
+ * A series is what is counted: a slot and a bounds table. Probe records, which have ids of their
+ * own, feed it: a series may be fed from several files (an old version of a program and the new
+ * one), each with a run of ids, the entry's and then those of its exits or USDT sites.
  */
 struct maps;
 
@@ -22,13 +23,26 @@ void maps_close(struct maps *maps);
 
 /*
  * Take a free series with these buckets: its index, or -errno with `err` (-ENOSPC with
- * REASON_LIMIT when limits.series are in use). The record is written disabled; its counters can
- * be read, but the programs find them only after maps_publish().
+ * REASON_LIMIT when limits.series are in use). It counts from zero. Its counters can be read, but
+ * the programs find them only after maps_publish().
  */
 int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err);
+/* Give it back. Nothing may read it any more, and the probes that feed it must be disabled. */
+void maps_free_series(struct maps *maps, int series);
 
 /* Give the programs what was added: before a series is enabled. 0, or -errno with `err`. */
 int maps_publish(struct maps *maps, struct err *err);
+
+/*
+ * `n` ids in a row for probes that feed a series: the first, which is the entry's, or -ENOSPC. The
+ * records are written, and disabled.
+ */
+int maps_take_ids(struct maps *maps, int series, size_t n);
+/*
+ * Give them back, once no link leads to them. Calls still open on their threads' stacks are
+ * counted as abandoned all the same when they are noticed.
+ */
+void maps_give_ids(struct maps *maps, int first, size_t n);
 
 /* Where and when a probe counts. */
 struct maps_site {
@@ -38,33 +52,23 @@ struct maps_site {
 	uint32_t condition;
 };
 
-/* Set up the entry probe of a series: enum up_probe_flags, less UP_PROBE_ENABLED. Disabled. */
-void maps_set_entry(struct maps *maps, int series, uint32_t flags, const struct maps_site *site);
-
-/* Where the entry probe of a series was set up, which is forgotten: its number is 0 next time. */
-void maps_take_site(struct maps *maps, int series, struct maps_site *site);
-
+/* Set up an entry: enum up_probe_flags, less UP_PROBE_ENABLED. Disabled. */
+void maps_set_entry(struct maps *maps, int id, uint32_t flags, const struct maps_site *site);
+/* Set up an exit of the function with this entry. Disabled. */
+void maps_set_exit(struct maps *maps, int id, int entry, const struct maps_site *site);
 /*
- * `n` ids in a row for probes on exits of the function whose entry feeds `series`, or on the
- * USDT sites that do: the first, or -ENOSPC. The series keeps them: a later call for as many or
- * fewer gives the same.
+ * Set up a USDT site; the entry is never linked, but names the series. `flags` are
+ * UP_PROBE_COUNT_ONLY, UP_PROBE_ENDS or 0. Disabled.
  */
-int maps_take_exits(struct maps *maps, int series, size_t n);
-/* Set up one of them. Disabled. */
-void maps_set_exit(struct maps *maps, int id, int series, const struct maps_site *site);
+void maps_set_mark(struct maps *maps, int id, int entry, uint32_t flags, const struct up_arg *key);
 
-/*
- * Set up one of them as a USDT site: `flags` are UP_PROBE_COUNT_ONLY, UP_PROBE_ENDS or 0. Disabled.
- */
-void maps_set_mark(struct maps *maps, int id, int series, uint32_t flags, const struct up_arg *key);
+/* The series that a probe feeds; -1: none any more. */
+int maps_series_of(const struct maps *maps, int id);
 
-/* The series that a probe feeds. */
-int maps_series_of(const struct maps *maps, int probe);
-
-/* Count a call of `series` as abandoned, from this side. */
-void maps_abandon(struct maps *maps, int series, enum up_abandoned reason);
+/* Count a call of the series that a probe feeds as abandoned, from this side. */
+void maps_abandon(struct maps *maps, int id, enum up_abandoned reason);
 /* The same as lost. */
-void maps_lose(struct maps *maps, int series, enum up_lost reason);
+void maps_lose(struct maps *maps, int id, enum up_lost reason);
 
 /* Write a probe record: count or ignore; `tgid` 0 counts every process. */
 void maps_enable(struct maps *maps, int probe, uint32_t tgid);

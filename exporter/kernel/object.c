@@ -140,6 +140,7 @@ static void find_descriptors(struct object *object)
 	object->map_calls = map_fd(bpf, "calls");
 	object->map_ended_threads = map_fd(bpf, "ended_threads");
 	object->map_ended_processes = map_fd(bpf, "ended_processes");
+	object->map_retired = map_fd(bpf, "retired");
 }
 
 static int load(const struct object *object)
@@ -202,6 +203,11 @@ int object_new_chunk(const struct object *object)
 int object_map_set(int fd, uint32_t key, const void *value)
 {
 	return bpf_map_update_elem(fd, &key, value, BPF_ANY) ? -errno : 0;
+}
+
+int object_map_delete(int fd, uint32_t key)
+{
+	return bpf_map_delete_elem(fd, &key) ? -errno : 0;
 }
 
 /*

@@ -35,7 +35,7 @@ struct object {
 	int prog_session, prog_entry, prog_leave, prog_site, prog_mark;
 	int prog_thread_exit, prog_thread_exec;
 	int map_probes, map_bounds, map_chunks, map_calls;
-	int map_ended_threads, map_ended_processes;
+	int map_ended_threads, map_ended_processes, map_retired;
 	struct object_sizes sizes;
 };
 
@@ -49,8 +49,9 @@ void object_close(struct object *object);
 int object_new_chunk(const struct object *object);
 /* Memory of the maps that are made at load, as the kernel accounts for it. */
 uint64_t object_fixed_bytes(const struct object *object);
-/* Write one element of an array map. 0 or -errno. */
+/* Write one element of a map whose keys are numbers, or take it out. 0 or -errno. */
 int object_map_set(int map_fd, uint32_t key, const void *value);
+int object_map_delete(int map_fd, uint32_t key);
 /* Put `n` chunks into `chunks`, from index `first` on. 0 or -errno. */
 int object_put_chunks(const struct object *object, uint32_t first, const int *fds, uint32_t n);
 

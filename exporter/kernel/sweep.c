@@ -23,7 +23,7 @@ struct sweep {
 	const struct object *object;
 	struct maps *maps;
 	struct ended_list threads, processes;
-	const bool *detached; /* by series; NULL: the words are what counts */
+	const bool *detached; /* by probe id; NULL: the words are what counts */
 	unsigned abandoned;
 };
 
@@ -110,7 +110,7 @@ static void abandon(struct sweep *sweep, const struct up_call_key *key, const st
 static void judge(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call)
 {
 	if (sweep->detached) {
-		if (sweep->detached[key->probe])
+		if (key->probe < sweep->object->sizes.probes && sweep->detached[key->probe])
 			abandon(sweep, key, call, UP_ABANDONED_DETACHED);
 		return;
 	}
@@ -162,13 +162,14 @@ unsigned sweep_calls(const struct object *object, struct maps *maps)
 	return sweep.abandoned;
 }
 
-unsigned sweep_detached(const struct object *object, struct maps *maps, const int *probes, size_t n)
+unsigned sweep_detached(const struct object *object, struct maps *maps, const int *entries,
+			size_t n)
 {
 	_cleanup_free_ bool *detached = alloc_zero(object->sizes.probes, sizeof(*detached));
 	struct sweep sweep = {.object = object, .maps = maps, .detached = detached};
 
 	for (size_t i = 0; i < n; i++)
-		detached[maps_series_of(maps, probes[i])] = true;
+		detached[entries[i]] = true;
 	walk_calls(&sweep);
 	return sweep.abandoned;
 }

@@ -13,10 +13,10 @@
 unsigned sweep_calls(const struct object *object, struct maps *maps);
 
 /*
- * The `n` probes are linked no more: account for what is open of the series they feed. Returns how
- * many were abandoned.
+ * The probes with these `n` entries are not linked any more: account for what is open of them.
+ * Returns how many calls were abandoned.
  */
-unsigned sweep_detached(const struct object *object, struct maps *maps, const int *probes,
+unsigned sweep_detached(const struct object *object, struct maps *maps, const int *entries,
 			size_t n);
 
 #endif

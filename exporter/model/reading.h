@@ -19,4 +19,10 @@ struct reading {
 		cells[UP_MAX_EDGES + 1]; /* as struct up_bounds has the edges; n_edges + 1 in use */
 };
 
+/*
+ * Calls entered and not yet accounted for. The kernel side reads `entries` last, so the rest cannot
+ * exceed it; if it ever did, nothing is in flight.
+ */
+uint64_t reading_in_flight(const struct reading *reading);
+
 #endif
