@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "target/code_machine.h"
+#include "target/code_stack.h"
 
 static const struct {
 	uint16_t machine;
@@ -142,6 +143,38 @@ static void check_depth(struct code *code, const struct code_exit *exit,
 		     code_where(code, exit->address).text, exit->depth);
 }
 
+/* Whether the instruction puts something where a return would take its address from. */
+static bool puts_address(const struct code *code, const struct code_step *step)
+{
+	struct code_frame frame = {.sp_known = true};
+	struct code_copy copy = {0};
+	size_t room;
+	const unsigned char *bytes = code_bytes(code, step->address, &room);
+
+	if (!bytes)
+		return true;
+	code->machine->track(bytes, room, step->address, &frame);
+	code->machine->copy(bytes, room, &copy);
+	return (frame.sp_known && frame.sp > 0) ||
+	       (copy.kind == COPY_SAVE && copy.base == code->machine->stack_pointer &&
+		!copy.displacement);
+}
+
+/*
+ * x86-64: a return takes its address from where the call has put it, so that a function that has
+ * aligned its stack, or moved it by an amount that is not followed, has it back there as it was.
+ * Not so where the address is another one: put there just before, or on another stack.
+ */
+static bool is_plain_return(const struct code *code, const struct code_exit *exit,
+			    const struct code_step *step)
+{
+	uint64_t at;
+
+	return code->machine == &code_x86_machine && exit->kind == CODE_RETURN && !step->jumped &&
+	       step->from != CODE_NONE && !puts_address(code, &code->steps.at[step->from]) &&
+	       !code_stack_is_switched(code, false, &at);
+}
+
 static void check_exits(struct code *code)
 {
 	size_t n = 0;
@@ -151,6 +184,8 @@ static void check_exits(struct code *code)
 		const struct code_step *step = code_step_at(code, exit->address);
 		exit->depth_known = step->sp_known;
 		exit->depth = step->sp_known ? step->sp : 0;
+		if (!exit->depth_known)
+			exit->depth_known = is_plain_return(code, exit, step);
 		if ((exit->depth || !exit->depth_known) && is_unreachable(code, exit, step))
 			continue;
 		check_depth(code, exit, step);

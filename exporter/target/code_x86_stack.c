@@ -128,7 +128,11 @@ void code_x86_copy(const unsigned char *bytes, size_t room, struct code_copy *co
 	case ZYDIS_MNEMONIC_LEA:
 		take_lea(&x, to, copy);
 		break;
-	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_ADD: /* to rsp: the distance of another stack; compilers only subtract
+				  */
+		if (to != sp || x.operand[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			gets(copy, COPY_ANY, to, to | from);
+		break;
 	case ZYDIS_MNEMONIC_AND:
 	case ZYDIS_MNEMONIC_OR:
 		gets(copy, COPY_ANY, to, to | from);
@@ -186,6 +190,10 @@ static bool loads(const unsigned char *at, unsigned rex, unsigned after)
 	unsigned modrm = at[1];
 
 	switch (at[0]) {
+	case 0x03: /* add to reg */
+		return reg_is_sp(rex, modrm);
+	case 0x01: /* add from reg */
+		return rm_is_sp(rex, modrm);
 	case 0x8b: /* mov to reg; mov %rbp,%rsp takes a frame down */
 		return reg_is_sp(rex, modrm) && (rex & 1 || modrm != 0xe5);
 	case 0x89: /* mov from reg */
@@ -222,7 +230,9 @@ enum { TO_REG = 1, TO_RM = 2, TO_EITHER = 4, POPS = 8 };
 
 static void forms_init(struct forms *forms)
 {
-	*forms = (struct forms){.opcode = {[0x8b] = TO_REG,
+	*forms = (struct forms){.opcode = {[0x01] = TO_RM,
+					   [0x03] = TO_REG,
+					   [0x8b] = TO_REG,
 					   [0x8d] = TO_REG,
 					   [0x87] = TO_REG | TO_RM,
 					   [0x89] = TO_RM,

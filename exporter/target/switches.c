@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,6 +17,8 @@
 
 #define WINDOW	   (1u << 20)
 #define MOST_SWEPT (1u << 18) /* bytes of one function */
+#define DECODING   16	      /* how much more it costs than a sweep */
+#define FINDING	   4096	      /* what it costs to find out which function holds a place */
 
 /* Of the C library and the unwinder: they go back to where setjmp or getcontext was called, or to
  * where an exception lands, and are judged by their names. Sorted. */
@@ -41,7 +44,9 @@ struct search {
 	const struct functions *functions;
 	bool has_libc;
 	struct strbuf *why;
-	unsigned n_looked_into;
+	unsigned char *window;
+	uint64_t scanned;
+	uint64_t work;	     /* bytes looked at so far, as SWITCHES_MOST_WORK counts them */
 	uint64_t begin, end; /* of the function looked into last */
 };
 
@@ -146,6 +151,11 @@ static bool look_at(struct search *search, uint64_t address)
 
 	if (address >= search->begin && address < search->end)
 		return false;
+	if (search->work > SWITCHES_MOST_WORK) {
+		strbuf_puts(search->why, "more of its code than is looked into seems to take up "
+					 "another stack");
+		return true;
+	}
 	if (!range_of(search, address, &range)) {
 		strbuf_printf(
 			search->why,
@@ -154,29 +164,68 @@ static bool look_at(struct search *search, uint64_t address)
 			address);
 		return true;
 	}
+	search->work += FINDING + (address - range.address);
 	if (is_known(search, &range) || !is_boundary(search, &range, address))
 		return false;
-	if (++search->n_looked_into > SWITCHES_MOST)
-		return put(search, &range, "or seems to: too many functions do");
+	search->work += DECODING * range.size;
 	return look_into(search, &range, address);
 }
 
 /* ---- the file ---- */
 
-static bool search_segment(struct search *search, const Elf64_Phdr *segment, unsigned char *window)
+static bool put_odd(struct search *search)
+{
+	strbuf_puts(search->why, "its code is in ranges that overlap");
+	return true;
+}
+
+/* `size` bytes at a file offset, that stand at a virtual address. */
+static bool search_range(struct search *search, uint64_t offset, uint64_t address, uint64_t size)
 {
 	uint16_t machine = search->image->ehdr.e_machine;
 
-	for (uint64_t at = 0; at < segment->p_filesz; at += WINDOW) {
-		uint64_t left = segment->p_filesz - at;
+	for (uint64_t at = 0; at < size; at += WINDOW) {
+		if (search->scanned > search->image->size) /* ranges that overlap */
+			return put_odd(search);
+		uint64_t left = size - at;
 		size_t n = left < WINDOW + CODE_STACK_MOST_LENGTH ? left
 								  : WINDOW + CODE_STACK_MOST_LENGTH;
-		if (image_read(search->image, segment->p_offset + at, window, n) != 0)
+		if (image_read(search->image, offset + at, search->window, n) != 0)
 			return false;
-		for (size_t i = code_stack_find(machine, window, 0, n); i < n;
-		     i = code_stack_find(machine, window, i + 1, n))
-			if (look_at(search, segment->p_vaddr + at + i))
+		search->scanned += n < WINDOW ? n : WINDOW;
+		for (size_t i = code_stack_find(machine, search->window, 0, n); i < n;
+		     i = code_stack_find(machine, search->window, i + 1, n))
+			if (look_at(search, address + at + i))
 				return true;
+	}
+	return false;
+}
+
+/* Linkers may put data into the same segment as code: sections tell them apart. */
+static bool search_sections(struct search *search, bool *any)
+{
+	const struct image *image = search->image;
+
+	for (size_t i = 0; i < image->n_shdr; i++) {
+		const Elf64_Shdr *section = &image->shdr[i];
+		if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_EXECINSTR))
+			continue;
+		*any = true;
+		if (search_range(search, section->sh_offset, section->sh_addr, section->sh_size))
+			return true;
+	}
+	return false;
+}
+
+static bool search_segments(struct search *search)
+{
+	const struct image *image = search->image;
+
+	for (size_t i = 0; i < image->n_phdr; i++) {
+		const Elf64_Phdr *segment = &image->phdr[i];
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_X &&
+		    search_range(search, segment->p_offset, segment->p_vaddr, segment->p_filesz))
+			return true;
 	}
 	return false;
 }
@@ -186,12 +235,10 @@ bool switches_find(const struct image *image, const struct functions *functions,
 {
 	struct search search = {
 		.image = image, .functions = functions, .has_libc = has_libc, .why = why};
-	_cleanup_free_ unsigned char *window =
-		alloc_resize(NULL, WINDOW + CODE_STACK_MOST_LENGTH, 1);
-	bool found = false;
+	bool any = false;
 
-	for (size_t i = 0; i < image->n_phdr && !found; i++)
-		if (image->phdr[i].p_type == PT_LOAD && image->phdr[i].p_flags & PF_X)
-			found = search_segment(&search, &image->phdr[i], window);
+	search.window = alloc_resize(NULL, WINDOW + CODE_STACK_MOST_LENGTH, 1);
+	bool found = search_sections(&search, &any) || (!any && search_segments(&search));
+	free(search.window);
 	return found;
 }

@@ -9,14 +9,16 @@
 #include "target/functions.h"
 #include "target/image.h"
 
-/* Functions that are looked into; that many false alarms are no longer believed to be that. */
-#define SWITCHES_MOST 2000
+/* Bytes that are looked into, over and again where need be. More is not believed to be false
+ * alarms: a library of 100 MB of code takes less than a tenth of it. */
+#define SWITCHES_MOST_WORK (UINT64_C(1) << 26)
 
 /*
- * Search the executable segments for an instruction that loads the stack pointer with a foreign
- * address: true, and `why` gets which ("its hop takes up another stack (mov (%rsi), %rsp)"). Code
- * that no function is known for counts. `functions` (sorted; may be NULL) name and bound what the
- * frame information does not; `has_libc`: the C library is linked in, and its own are let pass.
+ * Search the executable sections (segments, where there are none) for an instruction that loads the
+ * stack pointer with a foreign address: true, and `why` gets which ("its hop takes up another stack
+ * (mov (%rsi), %rsp)"). Code that no function is known for counts. `functions` (sorted; may be
+ * NULL) name and bound what the frame information does not; `has_libc`: the C library is linked in,
+ * and its own are let pass.
  */
 bool switches_find(const struct image *image, const struct functions *functions, bool has_libc,
 		   struct strbuf *why);

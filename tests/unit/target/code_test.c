@@ -272,16 +272,42 @@ static void test_stack_depth(void **state)
 
 static void test_unknown_stack_depth_is_told(void **state)
 {
-	/* and $-32,%rsp; ret */
-	struct code code = X86(0x48, 0x83, 0xe4, 0xe0, 0xc3);
+	/* mov (%rsi),%rsp; ret: on another stack */
+	struct code code = X86(0x48, 0x8b, 0x26, 0xc3);
 
 	(void)state;
+	assert_complete(&code);
+	assert_false(code.exits.at[0].depth_known);
+	code_free(&code);
+	/* and $-32,%rsp; push %rax; ret: a jump */
+	code = X86(0x48, 0x83, 0xe4, 0xe0, 0x50, 0xc3);
+	assert_complete(&code);
+	assert_false(code.exits.at[0].depth_known);
+	code_free(&code);
+	/* and $-32,%rsp; mov %rax,(%rsp); ret: another one */
+	code = X86(0x48, 0x83, 0xe4, 0xe0, 0x48, 0x89, 0x04, 0x24, 0xc3);
 	assert_complete(&code);
 	assert_false(code.exits.at[0].depth_known);
 	code_free(&code);
 	/* and $-32,%rsp; mov $…,%rax by arithmetic; jmp *%rax: cannot be told from a table */
 	code = X86(0x48, 0x83, 0xe4, 0xe0, 0x48, 0x01, 0xc8, 0xff, 0xe0);
 	assert_incomplete(&code, "not understood");
+	code_free(&code);
+}
+
+/* lea 8(%rsp),%r10; and $-32,%rsp; push -8(%r10); push %rbp; mov %rsp,%rbp; push %r10; call;
+ * mov -8(%rbp),%r10; leave; lea -8(%r10),%rsp; ret: gcc's aligned frame */
+static void test_a_return_has_the_stack_of_the_entry(void **state)
+{
+	struct code code = X86(0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4, 0xe0, 0x41, 0xff,
+			       0x72, 0xf8, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x52, 0xe8, 0x5f, 0, 0, 0,
+			       0x4c, 0x8b, 0x55, 0xf8, 0xc9, 0x49, 0x8d, 0x62, 0xf8, 0xc3);
+
+	(void)state;
+	assert_complete(&code);
+	assert_int_equal(code.exits.n, 1);
+	assert_true(code.exits.at[0].depth_known);
+	assert_int_equal(code.exits.at[0].depth, 0);
 	code_free(&code);
 }
 
@@ -323,7 +349,7 @@ static void test_entries_are_walked(void **state)
 	assert_complete(&code);
 	assert_int_equal(code.exits.n, 2);
 	assert_true(code.exits.at[0].depth_known);
-	assert_false(code.exits.at[1].depth_known);
+	assert_true(code.exits.at[1].depth_known);
 	code_free(&code);
 }
 
@@ -424,6 +450,7 @@ int main(void)
 		cmocka_unit_test(test_padding_is_no_code),
 		cmocka_unit_test(test_stack_depth),
 		cmocka_unit_test(test_unknown_stack_depth_is_told),
+		cmocka_unit_test(test_a_return_has_the_stack_of_the_entry),
 		cmocka_unit_test(test_depth_is_not_confused_by_calls_that_do_not_return),
 		cmocka_unit_test(test_boundaries),
 		cmocka_unit_test(test_entries_are_walked),
