@@ -64,7 +64,8 @@ class PlainC(unittest.TestCase):
     def tier_by_return_sites(self, tier):
         check_groups(
             self, tier,
-            Group("plain", PLAIN_FUNCTIONS, *plain_cases(), exit="return-sites"),
+            Group("plain", PLAIN_FUNCTIONS + " align", *plain_cases(), Case("align", 10000),
+                  exit="return-sites"),
             Group("plain.endbr", "leave hand_over take_over", *ENDBR_CASES, exit="return-sites"),
             Group("procs", "spawn child_work", Case("fork", 1000), Case("vfork", 1000),
                   Case("vfork-exec", 100), exit="return-sites"))
@@ -177,17 +178,6 @@ class Risky(unittest.TestCase):
         with Exporter(config(group.target())) as e:
             warned = [line for line in e.logs() if line["level"] == "warn"]
             self.assertTrue(any("pthread_cancel" in str(line) for line in warned), e.log_text())
-
-    def test_a_stack_of_unknown_depth(self):
-        """Return sites of a function that aligns its stack: refused, or counted right."""
-        wanted = unprobed("plain", ("align", 10000))
-        with Exporter(config(target("plain", function("align", exit="return-sites"), "leave"))) as e:
-            accounts = Accounts(e, ["align"])
-            self.assertEqual(run("plain", ("align", 10000)), wanted)
-            if e.attached(function="align"):
-                self.assertEqual(accounts.settled()["align"]["observed"], 10000)
-            else:
-                e.scrape().value("uprobe_exporter_probe_failure_info", function="align")
 
 
 class Refused(unittest.TestCase):
