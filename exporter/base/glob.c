@@ -75,6 +75,34 @@ bool glob_matches(const char *pattern, const char *text, size_t length)
 	return *pattern == '\0';
 }
 
+bool glob_is_pattern(const char *text)
+{
+	return strpbrk(text, "*?[") != NULL;
+}
+
+bool glob_matches_or_is(const char *pattern, const char *text, size_t length)
+{
+	if (glob_is_pattern(pattern))
+		return glob_matches(pattern, text, length);
+	return strlen(pattern) == length && !memcmp(pattern, text, length);
+}
+
+size_t glob_least_length(const char *pattern)
+{
+	size_t least = 0;
+
+	if (!glob_is_pattern(pattern))
+		return strlen(pattern);
+	while (*pattern) {
+		const char *end = *pattern == '[' ? set_end(pattern) : NULL;
+		least += *pattern != '*';
+		if (*pattern == '\\' && pattern[1])
+			pattern++;
+		pattern = end ? end + 1 : pattern + 1;
+	}
+	return least;
+}
+
 const char *glob_fault(const char *pattern)
 {
 	for (; *pattern; pattern++) {

@@ -13,6 +13,15 @@
 /* Whether all of `text` matches; a faulty pattern (see glob_fault) matches nothing. */
 bool glob_matches(const char *pattern, const char *text, size_t length);
 
+/* Whether the text has wildcards (`*`, `?`, `[`) at all. */
+bool glob_is_pattern(const char *text);
+
+/* As glob_matches, but what has no wildcards is compared as it stands, `\` and all. */
+bool glob_matches_or_is(const char *pattern, const char *text, size_t length);
+
+/* The length in bytes of the shortest text that matches; without wildcards, the text's own. */
+size_t glob_least_length(const char *pattern);
+
 /* What is wrong with a pattern ("has a `[` without a `]`"), static; NULL when nothing is. */
 const char *glob_fault(const char *pattern);
 

@@ -10,6 +10,7 @@
 
 #include "base/vec.h"
 #include "config/report.h"
+#include "config/yaml.h"
 #include "model/spec.h"
 
 struct draft_function {
@@ -24,8 +25,9 @@ struct draft_function {
 };
 
 struct draft_target {
-	struct spec_target spec; /* without functions */
-	struct span place;	 /* its name */
+	struct spec_target spec;	  /* without functions */
+	struct span place;		  /* its name */
+	const struct yaml_value *process; /* as written, borrowed from the tree; NULL: not there */
 	VEC(struct draft_function) functions;
 };
 

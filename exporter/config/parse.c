@@ -10,23 +10,23 @@
 #include "config/buckets.h"
 #include "config/labels.h"
 #include "config/parse_function.h"
+#include "config/parse_process.h"
 #include "config/parse_usdt.h"
 #include "config/parser.h"
 #include "config/scalar.h"
 
-#define MAX_PATH_BYTES 4095    /* PATH_MAX less the NUL */
-#define MAX_PID	       4194304 /* PID_MAX_LIMIT of 64-bit kernels (include/linux/threads.h) */
-#define MAX_SERIES     131072  /* PARSE_MAX_FUNCTIONS, two slots each */
+#define MAX_PATH_BYTES 4095   /* PATH_MAX less the NUL */
+#define MAX_SERIES     131072 /* PARSE_MAX_FUNCTIONS, two slots each */
 #define MAX_IN_FLIGHT  16777216
 #define MAX_PROGRAMS   65536
 
-static const struct schema top, defaults, limits, target, process;
+static const struct schema top, defaults, limits, target;
 static const struct schema *const schemas[] = {
 	&top,
 	&defaults,
 	&limits,
 	&target,
-	&process,
+	&parse_process_schema,
 	&parse_function_schema,
 	&parse_usdt_schema,
 	&parse_usdt_key_schema,
@@ -131,42 +131,6 @@ static void read_usdt(struct parser *p, const struct yaml_value *value, void *in
 		read_list(p, "usdt", value, into, parse_usdt);
 }
 
-/* ---- process filters ---- */
-
-static void read_pid(struct parser *p, const struct yaml_value *value, void *into)
-{
-	struct draft_target *draft = into;
-	uint64_t pid;
-
-	if (value->kind == YAML_SCALAR && !value->quoted &&
-	    (!strcmp(value->text, "0") || value->text[0] == '-'))
-		report_error(p->report, value->span,
-			     "`pid` must be a whole number from 1 to %d: to measure every process, "
-			     "leave `process` out",
-			     MAX_PID);
-	else if (scalar_integer(p->report, "pid", value, 1, MAX_PID, &pid))
-		draft->spec.pid = (pid_t)pid;
-}
-
-static const struct field process_fields[] = {
-	{.name = "pid", .read = read_pid},
-	{.name = "exe"},
-	{.name = "comm"},
-	{.name = "cmdline"},
-	{.name = "cgroup"},
-	{.name = "container"},
-	{.name = "pod"},
-};
-static const struct schema process = {"`process`", process_fields, N_ITEMS(process_fields)};
-
-static void read_process(struct parser *p, const struct yaml_value *value, void *into)
-{
-	if (value->kind == YAML_MAPPING && value->n == 0)
-		report_error(p->report, value->span,
-			     "`process` is empty: to measure every process, leave it out");
-	fields_read(&p->context, &process, value, into);
-}
-
 /* ---- targets ---- */
 
 static void read_target_name(struct parser *p, const struct yaml_value *value, void *into)
@@ -197,6 +161,11 @@ static void read_binary(struct parser *p, const struct yaml_value *value, void *
 	draft->spec.binary = parser_keep(p, text);
 }
 
+static void read_process(struct parser *p, const struct yaml_value *value, void *into)
+{
+	parse_process(p, value, into);
+}
+
 static const struct choice host_costs[] = {
 	{"refuse", HOST_COST_REFUSE},
 	{"allow", HOST_COST_ALLOW},
@@ -221,6 +190,7 @@ static const struct field target_fields[] = {
 	{.name = "library", .instead_of = "binary"},
 	{.name = "debug_file"},
 	{.name = "build_id"},
+	{.name = "labels_from"},
 };
 static const struct schema target = {"a target", target_fields, N_ITEMS(target_fields)};
 

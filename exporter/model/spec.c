@@ -17,6 +17,13 @@ bool buckets_equal(const struct buckets *a, const struct buckets *b)
 				!memcmp(a->bound_ns, b->bound_ns, a->n * sizeof(*a->bound_ns)));
 }
 
+bool spec_process_is_set(const struct spec_process *process)
+{
+	return process->pid || process->pidfile || process->exe || process->comm ||
+	       process->cmdline || process->user || process->cgroup || process->container ||
+	       process->pod || process->namespace;
+}
+
 bool spec_is_usdt(const struct spec_function *function)
 {
 	return function->by == BY_USDT || function->by == BY_PAIR;

@@ -75,10 +75,38 @@ struct spec_function {
 	int line; /* where the config names it */
 };
 
+/* The uid of a user who is not known on this machine: no process has it. */
+#define SPEC_NO_UID ((uid_t)-1)
+
+/*
+ * `process:` — who is measured: processes to which all that is set here applies. Patterns are those
+ * of base/glob.h; text without wildcards means itself.
+ */
+struct spec_process {
+	pid_t pid;	     /* as the exporter sees it; 0: any */
+	const char *pidfile; /* absolute path of a file that holds the pid */
+	const char *exe;     /* pattern over the executable's path */
+	const char *comm;    /* pattern over the name, of which the kernel keeps 15 bytes */
+	const char *cmdline; /* POSIX extended regular expression, one that compiles */
+	const char *user;    /* as written: a name or a number */
+	uid_t uid;	     /* with `user`: whose effective uid it is */
+	const char
+		*cgroup; /* pattern over the path of the cgroup or of one above it, no `/` last */
+	/* Of a container: an id's first 12 to 64 digits, a name, or a pattern over either. */
+	const char *container;
+	const char *pod;       /* pattern over the pod's name or uid */
+	const char *namespace; /* pattern over the pod's namespace */
+	bool children;	       /* descendants of such processes too */
+};
+
+/* Whether it selects at all; else every process is meant. */
+bool spec_process_is_set(const struct spec_process *process);
+
 struct spec_target {
 	const char *name;
 	const char *binary; /* absolute path as written */
 	pid_t pid;	    /* `process: {pid: N}`, as the exporter sees it; 0: every process */
+	struct spec_process process;
 	enum host_cost host_cost;
 	const struct spec_function *functions; /* USDT probes too: see spec_is_usdt() */
 	size_t n_functions;

@@ -92,6 +92,32 @@ static void faults_are_told(void **state)
 	assert_non_null(strstr(glob_fault("a\\"), "nothing behind it"));
 }
 
+static void text_without_wildcards_is_itself(void **state)
+{
+	(void)state;
+	assert_false(glob_is_pattern(""));
+	assert_false(glob_is_pattern("a\\x2db]"));
+	assert_true(glob_is_pattern("a*") && glob_is_pattern("?") && glob_is_pattern("a[b"));
+	assert_true(glob_matches_or_is("a\\x2db", "a\\x2db", 6));
+	assert_false(glob_matches_or_is("a\\x2db", "ax2db", 5));
+	assert_false(glob_matches_or_is("ab", "abc", 3));
+	assert_true(glob_matches_or_is("ab", "abc", 2));
+	assert_true(glob_matches_or_is("a\\x*", "axyz", 4));
+	assert_true(glob_matches_or_is("\\[a", "[a", 2));
+}
+
+static void least_lengths(void **state)
+{
+	(void)state;
+	assert_int_equal(glob_least_length(""), 0);
+	assert_int_equal(glob_least_length("abc"), 3);
+	assert_int_equal(glob_least_length("a\\b"), 3); /* no pattern */
+	assert_int_equal(glob_least_length("***"), 0);
+	assert_int_equal(glob_least_length("a*\\*b"), 3);
+	assert_int_equal(glob_least_length("[abc][!]]?x*"), 4);
+	assert_int_equal(glob_least_length("a["), 2); /* faulty: anything will do */
+}
+
 /* A matcher that tries every share of the text for every `*` would not come back. */
 static void many_stars_do_not_stall(void **state)
 {
@@ -115,6 +141,8 @@ int main(void)
 		cmocka_unit_test(each_matches_or_not),
 		cmocka_unit_test(text_need_not_end),
 		cmocka_unit_test(faults_are_told),
+		cmocka_unit_test(text_without_wildcards_is_itself),
+		cmocka_unit_test(least_lengths),
 		cmocka_unit_test(many_stars_do_not_stall),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

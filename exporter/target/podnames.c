@@ -1,0 +1,113 @@
+/* The kubelet's folder of logs as a table, sorted by uid. */
+#include "target/podnames.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+#define MAX_ENTRIES 4096 /* the kubelet runs some hundreds; logs of ended ones stay for a while */
+
+struct pod {
+	const char *uid;
+	struct podname name;
+};
+
+struct podnames {
+	char *folder;
+	uint64_t reread_ns, read_ns; /* read_ns: when it was read last; 0: never */
+	struct arena arena;	     /* of the table */
+	VEC(struct pod) list;
+};
+
+struct podnames *podnames_new(const char *folder, uint64_t reread_ns)
+{
+	struct podnames *pods = alloc_zero(1, sizeof(*pods));
+
+	pods->folder = alloc_strdup(folder);
+	pods->reread_ns = reread_ns;
+	arena_init(&pods->arena);
+	return pods;
+}
+
+void podnames_free(struct podnames *pods)
+{
+	if (!pods)
+		return;
+	arena_fini(&pods->arena);
+	vec_fini(&pods->list);
+	free(pods->folder);
+	free(pods);
+}
+
+static int by_uid(const void *left, const void *right)
+{
+	const struct pod *a = left, *b = right;
+	return strcmp(a->uid, b->uid);
+}
+
+/* None of the three may hold a `_` (they are DNS names). */
+static void add(struct podnames *pods, const char *entry)
+{
+	char *namespace = arena_strdup(&pods->arena, entry);
+	char *name = strchr(namespace, '_'), *uid = name ? strchr(name + 1, '_') : NULL;
+
+	if (!uid || strchr(uid + 1, '_'))
+		return;
+	*name++ = '\0';
+	*uid++ = '\0';
+	if (*namespace && *name && *uid)
+		*vec_push(&pods->list) = (struct pod){uid, {namespace, name}};
+}
+
+static void read_folder(struct podnames *pods)
+{
+	DIR *dir = opendir(pods->folder);
+
+	arena_fini(&pods->arena);
+	arena_init(&pods->arena);
+	pods->list.n = 0;
+	for (int n = 0; dir && n < MAX_ENTRIES; n++) {
+		struct dirent *entry = readdir(dir);
+		if (!entry)
+			break;
+		add(pods, entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	if (pods->list.n)
+		qsort(pods->list.at, pods->list.n, sizeof(*pods->list.at), by_uid);
+}
+
+static const struct podname *search(const struct podnames *pods, const char *uid)
+{
+	struct pod key = {.uid = uid}, *found = NULL;
+
+	if (pods->list.n)
+		found = bsearch(&key, pods->list.at, pods->list.n, sizeof(key), by_uid);
+	return found ? &found->name : NULL;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+const struct podname *podnames_find(struct podnames *pods, const char *uid)
+{
+	const struct podname *found = search(pods, uid);
+	uint64_t now = now_ns();
+
+	if (found || (pods->read_ns && now - pods->read_ns < pods->reread_ns))
+		return found;
+	pods->read_ns = now;
+	read_folder(pods);
+	return search(pods, uid);
+}

@@ -1,0 +1,27 @@
+/*
+ * Names of Kubernetes pods, which cgroups do not tell: only the pod's uid is there. The kubelet
+ * keeps a folder for each pod, /var/log/pods/NAMESPACE_NAME_UID. It is read when a uid is asked for
+ * that is not known yet.
+ */
+#ifndef TARGET_PODNAMES_H
+#define TARGET_PODNAMES_H
+
+#include <stdint.h>
+
+#define PODNAMES_FOLDER	   "/var/log/pods"
+#define PODNAMES_REREAD_NS (2 * (uint64_t)1000000000) /* how often at most it is read again */
+
+struct podnames;
+
+struct podname {
+	const char *namespace, *name;
+};
+
+/* `folder` is copied. It may be absent: then no pod is known. */
+struct podnames *podnames_new(const char *folder, uint64_t reread_ns);
+void podnames_free(struct podnames *pods);
+
+/* NULL when unknown; lives until the next call. */
+const struct podname *podnames_find(struct podnames *pods, const char *uid);
+
+#endif

@@ -1,0 +1,262 @@
+/* Facts about a process, as proc(5) has them. */
+#include "target/procview.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+
+/* Bits of `asked` and `known`. */
+enum { STAT = 1, COMM = 2, STATUS = 4, EXE = 8, EXE_FILE = 16, CMDLINE = 32, CGROUP = 64 };
+
+bool procview_open(struct procview *view, int proc_fd, pid_t pid)
+{
+	char name[16];
+
+	view->pid = pid;
+	view->asked = view->known = 0;
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	view->fd = openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return view->fd >= 0;
+}
+
+void procview_close(struct procview *view)
+{
+	if (view->fd >= 0)
+		close(view->fd);
+	view->fd = -1;
+}
+
+/* Up to `room` bytes of a file: how many, or -1. */
+static ssize_t read_file(const struct procview *view, const char *name, char *text, size_t room)
+{
+	size_t length = 0;
+	ssize_t n = 0;
+	int fd = openat(view->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return -1;
+	while (length < room && (n = read(fd, text + length, room - length)) != 0) {
+		if (n < 0 && errno != EINTR)
+			break;
+		length += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	return n < 0 ? -1 : (ssize_t)length;
+}
+
+/* Whether the fact is known, after asking for it once. */
+static bool learn(struct procview *view, unsigned fact, bool (*ask)(struct procview *))
+{
+	if (!(view->asked & fact)) {
+		view->asked |= fact;
+		if (view->fd >= 0 && ask(view))
+			view->known |= fact;
+	}
+	return view->known & fact;
+}
+
+/* ---- stat ---- */
+
+/* Number of field `wanted`, where `at` is on field `field`. */
+static uint64_t field_after(const char *at, int field, int wanted)
+{
+	for (; at && field < wanted; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* "pid (comm) state ppid …": the name may hold anything, `) R 1` too, but the rest no `)`. */
+bool procview_parse_stat(const char *text, size_t length, struct procview_stat *stat)
+{
+	char copy[1024];
+	const char *open, *close;
+
+	if (length >= sizeof(copy))
+		length = sizeof(copy) - 1;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	open = strchr(copy, '(');
+	close = strrchr(copy, ')');
+	if (!open || !close || close < open || close[1] != ' ' || !close[2] || close[3] != ' ')
+		return false;
+	size_t n = (size_t)(close - open) - 1;
+	if (n >= sizeof(stat->comm))
+		n = sizeof(stat->comm) - 1;
+	memcpy(stat->comm, open + 1, n);
+	stat->comm[n] = '\0';
+	char state = close[2];
+	const char *rest = close + 4;
+	stat->ppid = (pid_t)field_after(rest, 4, 4);
+	stat->kernel_thread = field_after(rest, 4, 9) & PF_KTHREAD;
+	stat->ended = state == 'X' || (state == 'Z' && field_after(rest, 4, 20) <= 1);
+	stat->start_ticks = field_after(rest, 4, 22);
+	return true;
+}
+
+static bool ask_stat(struct procview *view)
+{
+	char text[1024];
+	ssize_t n = read_file(view, "stat", text, sizeof(text));
+
+	return n > 0 && procview_parse_stat(text, (size_t)n, &view->stat);
+}
+
+const struct procview_stat *procview_stat(struct procview *view)
+{
+	return learn(view, STAT, ask_stat) ? &view->stat : NULL;
+}
+
+/* The file `comm` costs the kernel a small part of what `stat` does. */
+static bool ask_comm(struct procview *view)
+{
+	ssize_t n = read_file(view, "comm", view->stat.comm, sizeof(view->stat.comm) - 1);
+
+	if (n <= 0)
+		return false;
+	if (view->stat.comm[n - 1] == '\n')
+		n--;
+	view->stat.comm[n] = '\0';
+	return true;
+}
+
+const char *procview_comm(struct procview *view)
+{
+	bool known = view->known & STAT || learn(view, COMM, ask_comm);
+	return known ? view->stat.comm : NULL;
+}
+
+/* ---- status ---- */
+
+static bool ask_status(struct procview *view)
+{
+	char text[1024]; /* what is wanted stands near the start */
+	ssize_t n = read_file(view, "status", text, sizeof(text) - 1);
+	int tgid = 0;
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	const char *group = strstr(text, "\nTgid:"), *users = strstr(text, "\nUid:");
+	if (!group || !users || sscanf(group, "\nTgid: %d", &tgid) != 1 ||
+	    sscanf(users, "\nUid: %*u %u", &view->uid) != 1)
+		return false;
+	view->tgid = tgid;
+	return true;
+}
+
+bool procview_uid(struct procview *view, uid_t *uid)
+{
+	bool known = learn(view, STATUS, ask_status);
+
+	if (known)
+		*uid = view->uid;
+	return known;
+}
+
+bool procview_is_process(struct procview *view)
+{
+	const struct procview_stat *stat = procview_stat(view);
+
+	return stat && !stat->kernel_thread && !stat->ended && learn(view, STATUS, ask_status) &&
+	       view->tgid == view->pid;
+}
+
+/* ---- the executable ---- */
+
+static bool ask_exe(struct procview *view)
+{
+	static const char deleted[] = " (deleted)";
+	size_t end = sizeof(deleted) - 1;
+	ssize_t n = readlinkat(view->fd, "exe", view->exe, sizeof(view->exe) - 1);
+
+	if (n <= 0)
+		return false;
+	view->exe[n] = '\0';
+	view->exe_length = (size_t)n;
+	if (view->exe_length > end && !strcmp(view->exe + view->exe_length - end, deleted))
+		view->exe_length -= end;
+	return true;
+}
+
+const char *procview_exe(struct procview *view, size_t *length)
+{
+	if (!learn(view, EXE, ask_exe))
+		return NULL;
+	*length = view->exe_length;
+	return view->exe;
+}
+
+static bool ask_exe_file(struct procview *view)
+{
+	struct stat st;
+
+	if (fstatat(view->fd, "exe", &st, 0) < 0)
+		return false;
+	view->exe_dev = st.st_dev;
+	view->exe_ino = st.st_ino;
+	return true;
+}
+
+bool procview_exe_file(struct procview *view, dev_t *dev, ino_t *ino)
+{
+	if (!learn(view, EXE_FILE, ask_exe_file))
+		return false;
+	*dev = view->exe_dev;
+	*ino = view->exe_ino;
+	return true;
+}
+
+/* ---- the arguments ---- */
+
+static bool ask_cmdline(struct procview *view)
+{
+	ssize_t n = read_file(view, "cmdline", view->cmdline, PROCVIEW_TEXT_BYTES);
+
+	if (n < 0)
+		return false;
+	while (n > 0 && view->cmdline[n - 1] == '\0')
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		if (view->cmdline[i] == '\0')
+			view->cmdline[i] = ' ';
+	view->cmdline[n] = '\0';
+	view->cmdline_length = (size_t)n;
+	return true;
+}
+
+const char *procview_cmdline(struct procview *view, size_t *length)
+{
+	if (!learn(view, CMDLINE, ask_cmdline))
+		return NULL;
+	*length = view->cmdline_length;
+	return view->cmdline;
+}
+
+/* ---- the cgroup ---- */
+
+static bool ask_cgroup(struct procview *view)
+{
+	char text[16384]; /* version 1 has a line for each of its 13 controllers */
+	ssize_t n = read_file(view, "cgroup", text, sizeof(text));
+
+	return n > 0 &&
+	       cgroup_path_choose(text, (size_t)n, view->cgroup, sizeof(view->cgroup), &view->ids);
+}
+
+const char *procview_cgroup(struct procview *view)
+{
+	return learn(view, CGROUP, ask_cgroup) ? view->cgroup : NULL;
+}
+
+const struct cgroup_ids *procview_ids(struct procview *view)
+{
+	return learn(view, CGROUP, ask_cgroup) ? &view->ids : NULL;
+}

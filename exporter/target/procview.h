@@ -1,0 +1,78 @@
+/*
+ * One look at one process. Each fact is read from /proc when it is first asked for, and once; all
+ * through one descriptor of /proc/PID, which goes on meaning this process when the pid is given to
+ * another, so that facts are never of two processes. A process that ends meanwhile has no facts any
+ * more; that is no error, and not said.
+ *
+ * Texts come from the process and may hold any bytes.
+ */
+#ifndef TARGET_PROCVIEW_H
+#define TARGET_PROCVIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/cgroup_path.h"
+
+#define PROCVIEW_TEXT_BYTES 4096
+
+struct procview_stat {
+	pid_t ppid;
+	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
+	bool kernel_thread;
+	bool ended;    /* a zombie, and none of its threads goes on */
+	char comm[64]; /* longer than 15 bytes for kernel threads only */
+};
+
+struct procview {
+	pid_t pid;
+	/* The rest is for the functions below. */
+	int fd; /* of /proc/PID; -1: it is not there */
+	unsigned asked, known;
+	struct procview_stat stat;
+	pid_t tgid;
+	uid_t uid;
+	dev_t exe_dev;
+	ino_t exe_ino;
+	size_t exe_length, cmdline_length;
+	struct cgroup_ids ids;
+	char exe[PROCVIEW_TEXT_BYTES];
+	char cmdline[PROCVIEW_TEXT_BYTES + 1];
+	char cgroup[PROCVIEW_TEXT_BYTES];
+};
+
+/* `proc_fd` is a descriptor of /proc, or of a folder that looks like it. False: no such process. */
+bool procview_open(struct procview *view, int proc_fd, pid_t pid);
+void procview_close(struct procview *view);
+
+/*
+ * Whether it is a process that can be measured: there, not a kernel thread, not one thread of a
+ * process, and not a zombie without living threads.
+ */
+bool procview_is_process(struct procview *view);
+
+/* What follows returns NULL or false for a fact that cannot be had, for lack of rights perhaps. */
+
+const struct procview_stat *procview_stat(struct procview *view);
+/* The name of its first thread, as prctl(PR_SET_NAME) sets it. */
+const char *procview_comm(struct procview *view);
+/* The effective user id. */
+bool procview_uid(struct procview *view, uid_t *uid);
+/*
+ * The path of its executable as its own mount namespace has it, " (deleted)" removed: `length`
+ * bytes. Where a file's name ends so, the text goes on behind these.
+ */
+const char *procview_exe(struct procview *view, size_t *length);
+bool procview_exe_file(struct procview *view, dev_t *dev, ino_t *ino);
+/* Its arguments joined by blanks, at most PROCVIEW_TEXT_BYTES; a process may overwrite them. */
+const char *procview_cmdline(struct procview *view, size_t *length);
+/* The path of its cgroup, as cgroup_path_choose() has it; and what that tells. */
+const char *procview_cgroup(struct procview *view);
+const struct cgroup_ids *procview_ids(struct procview *view);
+
+/* Read the text of /proc/PID/stat; false if it is not such a text. */
+bool procview_parse_stat(const char *text, size_t length, struct procview_stat *stat);
+
+#endif
