@@ -126,8 +126,8 @@ static int digit_value(char c)
 	return c <= '9' ? c - '0' : c - 'a' + 10;
 }
 
-/* systemd writes `-` in a name as `\x2d` (systemd.unit(5)). Its length. */
-static size_t unescape(struct part part, char *name, size_t room_bytes)
+/* systemd writes `-` in a name as `\x2d` (systemd.unit(5)). What it stands for is in `name`. */
+static struct part unescape(struct part part, char *name, size_t room_bytes)
 {
 	size_t n = 0;
 
@@ -141,7 +141,7 @@ static size_t unescape(struct part part, char *name, size_t room_bytes)
 			name[n++] = *at;
 		}
 	}
-	return n;
+	return (struct part){name, n};
 }
 
 static const struct {
@@ -163,7 +163,7 @@ static bool read_named(struct part part, char *container)
 			continue;
 		rest.text += strlen(named[i].before);
 		rest.length -= strlen(named[i].before) + strlen(named[i].after);
-		struct part plain = {name, unescape(rest, name, sizeof(name))};
+		struct part plain = unescape(rest, name, sizeof(name));
 		return !begins_with(plain, "qemu-") && /* a machine, no container */
 		       keep(plain, container);
 	}
