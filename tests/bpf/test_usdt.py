@@ -8,55 +8,16 @@ import unittest
 
 import victim
 from exporter import Exporter, each_tier, run, setUpModule, yaml
+from usdt import DURATION, HITS, config, pair, settled
 from victim import Victim, wait_until
 
-HITS = "uprobe_usdt_hits_total"
-DURATION = "uprobe_usdt_duration_seconds"
 CALLS = 500
-
-
-def pair(name, start, end, argument=None, **keys):
-    found = {"name": name, "start": start, "end": end, **keys}
-    if argument:
-        found["key"] = {"start": argument[0], "end": argument[1]}
-    return found
-
-
-def config(binary, *probes, name="victim", **keys):
-    return yaml({"targets": [{
-        "name": name, "binary": binary, **keys,
-        "usdt": [{"probe": p} if isinstance(p, str) else p for p in probes]}]})
-
-
 MARKS = ("marks:hit", "other:hit", "marks:gated",
          pair("work", "marks:work__start", "marks:work__done"),
          pair("request", "marks:request__start", "marks:request__done", ("arg1", "arg2")),
          pair("again", "marks:again__start", "marks:again__done"),
          pair("orphan", "marks:orphan__start", "marks:orphan__done"),
          pair("nap", "marks:nap__start", "marks:nap__done"))
-
-
-def account(e, probe):
-    """What became of a pair's starts, and its ends without one."""
-    now = e.scrape()
-    found = {"observed": now.value(DURATION + "_count", probe=probe),
-             "in_flight": now.value("uprobe_usdt_in_flight", probe=probe),
-             "unmatched": now.value("uprobe_usdt_unmatched_ends_total", probe=probe)}
-    for labels, value in now.find("uprobe_usdt_abandoned_starts_total", probe=probe):
-        found[labels["reason"]] = value
-    for labels, value in now.find("uprobe_exporter_events_lost_total", probe=probe):
-        found["lost_" + labels["reason"]] = value
-    fates = sum(value for key, value in found.items() if key != "unmatched")
-    assert now.value("uprobe_usdt_starts_total", probe=probe) == fates, found
-    return {key: value for key, value in found.items() if value}
-
-
-def settled(e, probe, **wanted):
-    """The account once it is as wanted: ends of threads are noticed a moment later."""
-    try:
-        wait_until(lambda: account(e, probe) == wanted, 20)
-    except AssertionError:
-        raise AssertionError(f"{probe}: {account(e, probe)}, wanted {wanted}") from None
 
 
 @each_tier
