@@ -1,5 +1,10 @@
 """Configs for USDT probes, and what the exporter says became of them."""
 
+import os
+import re
+import subprocess
+
+import victim
 from exporter import yaml
 from victim import wait_until
 
@@ -41,3 +46,17 @@ def settled(e, probe, **wanted):
         wait_until(lambda: account(e, probe) == wanted, 20)
     except AssertionError:
         raise AssertionError(f"{probe}: {account(e, probe)}, wanted {wanted}") from None
+
+
+def names_in(file):
+    """["provider:name"] of a file's sites as readelf reads them; a name stands there once a site."""
+    said = subprocess.run(["readelf", "-n", file], capture_output=True, text=True,
+                          check=False).stdout
+    return [":".join(found) for found in
+            re.findall(r"^ +Provider: (\S+)\n +Name: (\S+)$", said, re.M)]
+
+
+def private_copy(file, site):
+    """A copy of a program or library, for no other process to be probed; None, if the file is not
+    there or without that site."""
+    return victim.path(file) if file and os.path.exists(file) and site in names_in(file) else None

@@ -26,8 +26,8 @@ def _own_folder():
 
 @functools.lru_cache(None)
 def path(name):
-    """A victim's file: a copy of this process' own, for a probe is on the file, and whoever else
-    runs or probes the victims in the build folder would be counted as well."""
+    """A victim's file, or any other by its absolute path: a copy of this process' own, for a probe
+    is on the file, and whoever else runs or probes the original would be counted as well."""
     return shutil.copy(os.path.join(BUILD, "victims", name), _own_folder())
 
 
