@@ -6,7 +6,8 @@ import unittest
 
 from exporter import Exporter, each_tier, setUpModule
 from postgres import CLIENTS, TRANSACTIONS, Postgres, server_folder
-from usdt import DURATION, HITS, account, config, names_in, pair, settled
+from usdt import (DURATION, HITS, account, config, example, names_in, not_attached, pair,
+                  settled)
 from victim import wait_until
 
 QUERY = pair("query", "postgresql:query__start", "postgresql:query__done")
@@ -165,6 +166,13 @@ class Statements(Base):
             settled(e, "query", observed=1, overwritten=2, thread_exit=1)
 
 
+    def tier_execute_inside(self, tier):
+        """EXECUTE runs the prepared statement's portal inside its own."""
+        with self.exporter(tier, EXECUTE) as e:
+            self.server.command("psql", "-X", "-q", "-c", "PREPARE p AS SELECT 1", "-c", "EXECUTE p")
+            settled(e, "execute", observed=2, overwritten=1, unmatched=1)
+
+
 @each_tier
 class Waits(Base):
     def hold(self, seconds):
@@ -258,6 +266,17 @@ class Everything(Base):
             for name in ("query__start", "query__done", "query__parse__start",
                          "query__rewrite__done", "query__plan__start", "query__execute__done"):
                 self.assertEqual(now.value(HITS, probe="postgresql:" + name), made, name)
+
+    def test_example(self):
+        with Exporter(example("postgres-usdt.yaml", self.binary)) as e:
+            self.assertEqual(not_attached(e), {})
+            before = account(e, "query")
+            made, _ = self.server.pgbench(self.server.script(
+                "UPDATE pgbench_branches SET bbalance = bbalance + 1;\n"))
+            for name in ("query", "execute", "parse", "plan"):
+                self.assertEqual(account(e, name)["observed"] - before.get("observed", 0), made)
+            self.assertGreaterEqual(account(e, "transaction")["observed"], made)
+            self.assertGreater(account(e, "lock wait")["observed"], 0)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import unittest
 import urllib.request
 
 from exporter import Exporter, each_tier, setUpModule
-from usdt import DURATION, HITS, account, config, pair, private_copy, settled
+from usdt import (DURATION, HITS, account, config, example, not_attached, pair, private_copy,
+                  settled)
 from victim import Victim, wait_until
 
 VICTIMS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "victims")
@@ -59,7 +60,7 @@ class Python(unittest.TestCase):
                         - before.histogram(DURATION, probe="gc").sum)
                 print(f"   {told}, measured {took * 1e3:.3f} ms", flush=True)
                 self.assertLess(took, told["ns"] / 1e9)
-                self.assertGreater(took, told["ns"] / 1e9 * 0.9)
+                self.assertGreater(took, told["ns"] / 1e9 * 0.8)
             self.assertEqual(v.end(), 0)
 
     def tier_returns(self, tier):
@@ -97,6 +98,20 @@ class Python(unittest.TestCase):
                 told = chosen.round()
                 self.assertEqual(e.scrape().value(HITS, probe="python:gc__start"),
                                  told["collections"])
+
+
+    def test_example(self):
+        """config/python.yaml. Imports inside imports are not timed, as it says."""
+        with Exporter(example("python.yaml", self.binary)) as e:
+            self.assertEqual(not_attached(e), {})
+            with self.script() as v:
+                told = v.round()
+                self.assertGreaterEqual(account(e, "gc")["observed"], told["collections"])
+                imports = account(e, "import")
+                self.assertGreater(imports["observed"], 10)
+                self.assertGreater(imports["overwritten"], 0)
+                self.assertEqual(imports["overwritten"], imports["unmatched"])
+                self.assertGreater(e.scrape().value(HITS, probe="python:audit"), 0)
 
 
 class WebServer:
@@ -169,7 +184,7 @@ class Php(unittest.TestCase):
             own = sum(told["ns"] for told, _ in answers) / 1e9
             print(f"   {took * 1e3:.3f} ms, the script's {own * 1e3:.3f} ms", flush=True)
             self.assertLess(own, took)
-            self.assertLess(took, own * 1.1)
+            self.assertLess(took, own * 1.3)
 
     def tier_without_the_variable(self, tier):
         """Requests and exceptions are marked all the same, functions are not."""
@@ -183,6 +198,20 @@ class Php(unittest.TestCase):
                 self.assertEqual(now.value(HITS, probe=site), 0)
             for site in self.EXCEPTIONS:
                 self.assertEqual(now.value(HITS, probe=site), told["thrown"])
+
+
+    def test_example(self):
+        with Exporter(example("php.yaml", self.binary)) as e:
+            self.assertEqual(not_attached(e), {})
+            with WebServer(self.binary, "1") as server:
+                answers = [server.request(self.CALLS, 0) for _ in range(3)]
+                settled(e, "request", observed=3)
+                settled(e, "compile", observed=3)
+            now = e.scrape()
+            self.assertEqual(now.value(HITS, probe="php:function__entry"),
+                             3 + sum(told["calls"] for told, _ in answers))
+            self.assertEqual(now.value(HITS, probe="php:exception__thrown"),
+                             sum(told["thrown"] for told, _ in answers))
 
 
 @each_tier
@@ -240,6 +269,19 @@ class Libstdcxx(unittest.TestCase):
         counts, accounts = self.run_victim(tier, "resumed")
         self.assertEqual(counts, [n, 0, 2 * n])
         self.assertEqual(accounts[0], {"observed": n, "unmatched": n})
+
+    def test_example(self):
+        """config/cplusplus.yaml: one process of two."""
+        environment = {"LD_LIBRARY_PATH": os.path.dirname(self.library)}
+        with Victim("throws", "rethrow", self.CALLS, env=environment) as chosen, \
+                Victim("throws", "rethrow", self.CALLS, env=environment) as other, \
+                Exporter(example("cplusplus.yaml", self.library, chosen.pid)) as e:
+            self.assertEqual(not_attached(e), {})
+            for v in (chosen, other):
+                v.round()
+            n = self.THROWN
+            settled(e, "unwinding", observed=n, unmatched=n)
+            self.assertEqual(e.scrape().value(HITS, probe="libstdcxx:rethrow"), n)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import victim
 from exporter import yaml
 from victim import wait_until
 
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+                        "config")
 HITS = "uprobe_usdt_hits_total"
 DURATION = "uprobe_usdt_duration_seconds"
 
@@ -60,3 +62,19 @@ def private_copy(file, site):
     """A copy of a program or library, for no other process to be probed; None, if the file is not
     there or without that site."""
     return victim.path(file) if file and os.path.exists(file) and site in names_in(file) else None
+
+
+def example(name, file, pid=None):
+    """The text of config/NAME, for another file of the same kind, and another process."""
+    with open(os.path.join(EXAMPLES, name), encoding="utf-8") as lines:
+        text, n = re.subn(r"(?m)^( +binary: ).*$", rf"\g<1>{file}", lines.read())
+    assert n == 1, name
+    return re.sub(r"(pid: )1234\b", rf"\g<1>{pid}", text) if pid else text
+
+
+def not_attached(e):
+    """{probe: reason} of what a running exporter could not attach."""
+    now = e.scrape()
+    assert now.find("uprobe_exporter_probe_attached")
+    return {labels["probe"]: labels["reason"]
+            for labels, _ in now.find("uprobe_exporter_probe_failure_info")}

@@ -110,7 +110,7 @@ static void good_configs_parse(void **state)
 static void example_configs_parse(void **state)
 {
 	(void)state;
-	assert_true(compare_all("config", 0) >= 2);
+	assert_true(compare_all("config", 0) >= 7);
 }
 
 /* ---- files ---- */
