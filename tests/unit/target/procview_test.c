@@ -272,6 +272,64 @@ static void a_child_of_ours(void **state)
 	close(real);
 }
 
+/* Where version 2 is mounted, by itself or beside version 1 (hybrid); NULL: nowhere. */
+static const char *unified(void)
+{
+	static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+
+	for (size_t i = 0; i < N_ITEMS(places); i++) {
+		char path[64];
+		snprintf(path, sizeof(path), "%s/cgroup.procs", places[i]);
+		if (!access(path, W_OK))
+			return places[i];
+	}
+	return NULL;
+}
+
+static void move(const char *folder, pid_t pid)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%d\n", (int)pid);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Below the folder of a container's name; and as a zombie, when its cgroup is gone. */
+static void a_cgroup_of_ours(void **state)
+{
+	char above[128], folder[200], wanted[128];
+	int real = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *root = unified();
+	siginfo_t info;
+
+	(void)state;
+	if (!root)
+		skip();
+	snprintf(above, sizeof(above), "%s/lxc.payload.up-%d", root, (int)getpid());
+	snprintf(folder, sizeof(folder), "%s/inner", above);
+	if (mkdir(above, 0755) || mkdir(folder, 0755))
+		skip();
+	pid_t child = start_child("grouped");
+	move(folder, child);
+	assert_true(procview_open(&view, real, child));
+	assert_string_equal(procview_cgroup(&view), folder + strlen(root));
+	snprintf(wanted, sizeof(wanted), "up-%d", (int)getpid());
+	assert_string_equal(procview_ids(&view)->container, wanted);
+	procview_close(&view);
+
+	kill(child, SIGKILL);
+	waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(rmdir(above), 0);
+	assert_true(procview_open(&view, real, child));
+	assert_string_equal(procview_cgroup(&view), folder + strlen(root));
+	waitpid(child, NULL, 0);
+	close(real);
+}
+
 static void *wait_for_end(void *tid)
 {
 	__atomic_store_n((pid_t *)tid, (pid_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
@@ -312,6 +370,7 @@ int main(void)
 		EACH(a_deleted_executable),
 		EACH(long_and_empty_arguments),
 		EACH(a_child_of_ours),
+		EACH(a_cgroup_of_ours),
 		EACH(a_thread_of_ours_and_the_kernels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
