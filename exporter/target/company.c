@@ -50,6 +50,11 @@ static const struct {
 	{"libgnutls.so", false, true},
 	{"libgcrypt.so", false, true},
 	{"libjpeg.so", false, true},
+	/* PostgreSQL's just-in-time compiler: C++, which is called and calls back in C, and whose
+	 * exceptions end inside (LLVM is built without any). */
+	{"llvmjit.so", true, false},
+	{"libLLVM-", true, false},
+	{"libz3.so", true, true},
 	/* ffi_call goes on in a part of its caller's frame. */
 	{"libffi.so", false, true},
 };
