@@ -22,7 +22,11 @@ static void check_function(const struct spec_function *function)
 {
 	const struct buckets *buckets = &function->buckets;
 
-	promise(*function->symbol && *function->label && utf8_valid(function->label));
+	promise(*function->label && utf8_valid(function->label));
+	if (function->by == BY_SYMBOL || function->by == BY_MATCH)
+		promise(*function->symbol);
+	if (spec_is_usdt(function))
+		promise(*function->start.provider && *function->start.name);
 	promise(buckets->n >= 1 && buckets->n <= UP_MAX_BOUNDS && buckets->bound_ns[0] > 0);
 	for (size_t i = 1; i < buckets->n; i++)
 		promise(buckets->bound_ns[i - 1] < buckets->bound_ns[i]);
@@ -41,9 +45,11 @@ static void check_spec(const struct spec *spec)
 		const struct spec_target *target = &spec->targets[t];
 		promise(*target->name && target->binary[0] == '/' && target->pid >= 0);
 		promise(target->n_functions > 0);
-		for (size_t f = 0; f < target->n_functions; f++)
+		for (size_t f = 0; f < target->n_functions; f++) {
 			check_function(&target->functions[f]);
-		n_functions += target->n_functions;
+			n_functions +=
+				target->functions[f].by != BY_MATCH; /* as many as it finds */
+		}
 	}
 	promise(n_functions <= spec->limits.series && spec->limits.shards <= UP_MAX_SHARDS);
 }
