@@ -44,11 +44,15 @@ BPF_DEFS_session     := -DTIER_SESSION
 BPF_DEFS_session_ctx := -DTIER_SESSION -DSESSION_KFUNC_TAKES_CTX
 BPF_DEFS_multi       := -DTIER_MULTI
 BPF_DEFS_perf        := -DTIER_PERF
-BPF_OBJS := $(BPF_TIERS:%=$(BUILD)/bpf/%.bpf.o)
+BPF_OBJS := $(BPF_TIERS:%=$(BUILD)/bpf/%.bpf.o) $(BUILD)/bpf/mapping.bpf.o
 
-$(BUILD)/bpf/%.bpf.o: bpf/probe.bpf.c $(wildcard bpf/*.h)
+$(BPF_TIERS:%=$(BUILD)/bpf/%.bpf.o): $(BUILD)/bpf/%.bpf.o: bpf/probe.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(CLANG) $(BPF_FLAGS) $(BPF_DEFS_$*) -c $< -o $@
+
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h)
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)$(CLANG) $(BPF_FLAGS) -c $< -o $@
 
 # Written anew only when it changes, so that nothing is built for nothing.
 VERSION_C = printf '\#include "base/version.h"\nconst char version_%s[] = "%s";\nconst char version_%s[] = "%s";\n' \

@@ -210,4 +210,15 @@ struct up_ended {
 	__u32 spare;
 };
 
+/* ---- files ---- */
+
+/* What bpf/mapping.bpf.c tells of a mapping. */
+struct up_mapping {
+	__u64 ino;
+	__u32 dev; /* as the kernel has it: major << 20 | minor */
+	__u32 found;
+	__u32 shared; /* the file is mapped elsewhere too */
+	__u32 spare;
+};
+
 #endif

@@ -41,6 +41,40 @@ struct uprobe_task {
 	unsigned int depth;
 };
 
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct rb_root_cached {
+	struct rb_root rb_root;
+};
+
+struct address_space {
+	struct rb_root_cached i_mmap; /* all mappings of a file */
+};
+
+struct super_block {
+	unsigned int s_dev;
+};
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+	struct address_space *i_mapping;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
 struct task_struct {
 	struct uprobe_task *utask;
 	struct mm_struct *mm;

@@ -12,11 +12,18 @@ struct present {
 	bool taken;
 };
 
+static int compare_labels(const struct plan_probe *a, const struct plan_probe *b)
+{
+	bool usdt_a = spec_is_usdt(a->function), usdt_b = spec_is_usdt(b->function);
+
+	return usdt_a != usdt_b ? usdt_a - usdt_b : strcmp(a->label, b->label);
+}
+
 static int by_label(const void *left, const void *right)
 {
 	const struct present *a = left, *b = right;
 
-	return strcmp(a->probe->plan->label, b->probe->plan->label);
+	return compare_labels(a->probe->plan, b->probe->plan);
 }
 
 static struct present *find_present(struct present *list, size_t n, const struct plan_probe *plan)
@@ -34,41 +41,48 @@ static bool must_stay(const struct probe *probe)
 
 /* The next probe for one of the plan; NULL when another entry measures under its label already. */
 static struct probe *take(struct adopted *adopted, struct present *present,
-			  const struct plan_probe *plan, double now_unix)
+			  const struct plan_probe *plan, bool reload, double now_unix)
 {
 	struct probe *probe = &adopted->probes[adopted->n];
+	bool same = present && spec_same_function(present->probe->plan->function, plan->function);
 
-	if (present && must_stay(present->probe) &&
-	    present->probe->plan->function != plan->function)
+	if (present && !reload && !same && must_stay(present->probe))
 		return NULL;
-	if (present) {
-		present->taken = true;
-		*probe = *present->probe;
-	} else {
-		*probe = probe_of(plan, now_unix);
-	}
+	if (present)
+		present->taken = true; /* or replaced */
+	*probe = present && (same || !reload) ? *present->probe : probe_of(plan, now_unix);
 	adopted->n++;
 	return probe;
 }
 
-struct adopted adopt_plan(const struct probe *present, size_t n, const struct plan *plan,
-			  double now_unix)
+/* Whether what a present probe came of is in the new config too. */
+static bool still_configured(const struct probe *probe, const struct plan_probe *next, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (spec_same_function(probe->plan->function, next[i].function))
+			return true;
+	return false;
+}
+
+struct adopted adopt_plan(const struct probe *present, size_t n, const struct plan_probe *next,
+			  size_t n_next, bool reload, double now_unix)
 {
 	_cleanup_free_ struct present *list = alloc_zero(n, sizeof(*list));
 	struct adopted adopted = {
-		.probes = alloc_zero(n + plan->n_probes, sizeof(*adopted.probes)),
-		.owners = alloc_zero(plan->n_probes, sizeof(struct probe *)),
+		.probes = alloc_zero(n + n_next, sizeof(*adopted.probes)),
+		.owners = alloc_zero(n_next, sizeof(struct probe *)),
 	};
 
 	for (size_t i = 0; i < n; i++)
 		list[i].probe = &present[i];
 	if (n)
 		qsort(list, n, sizeof(*list), by_label);
-	for (size_t i = 0; i < plan->n_probes; i++)
-		adopted.owners[i] = take(&adopted, find_present(list, n, &plan->probes[i]),
-					 &plan->probes[i], now_unix);
+	for (size_t i = 0; i < n_next; i++)
+		adopted.owners[i] =
+			take(&adopted, find_present(list, n, &next[i]), &next[i], reload, now_unix);
 	for (size_t i = 0; i < n; i++)
-		if (!list[i].taken && must_stay(list[i].probe))
+		if (!list[i].taken && must_stay(list[i].probe) &&
+		    (!reload || still_configured(list[i].probe, next, n_next)))
 			adopted.probes[adopted.n++] = *list[i].probe;
 	return adopted;
 }

@@ -17,12 +17,16 @@ struct adopted {
 };
 
 /*
- * Bring the target's present probes and a new plan of the target together. What is in the plan
- * only is added, as created now; a probe of the same label goes on with its status and series;
- * what is not in the plan stays if it was ever attached, and else (a pattern that has matches now,
- * say) goes.
+ * Bring the target's `n` present probes and those of a new plan of the target, `n_next` in a row,
+ * together. What is in the plan only is added, as created now; a probe of the same label goes on
+ * with its status and series. What is not in the plan stays if it was ever attached, and else (a
+ * pattern that has matches now, say) goes.
+ *
+ * With another config (`reload`), a probe goes on only if what is configured for its label is the
+ * same as before, and what is not in the plan stays only if it came of a pattern that is still
+ * there.
  */
-struct adopted adopt_plan(const struct probe *present, size_t n, const struct plan *plan,
-			  double now_unix);
+struct adopted adopt_plan(const struct probe *present, size_t n, const struct plan_probe *next,
+			  size_t n_next, bool reload, double now_unix);
 
 #endif

@@ -13,10 +13,14 @@
 #include "http/server.h"
 #include "loop.h"
 #include "probes.h"
+#include "reloader.h"
 #include "scrape.h"
 
-/* How often the files are looked at, and what is not attached is tried again if that may help. */
-enum { RETRY_PERIOD_MS = 1000 };
+/*
+ * How often the files are looked at, and what is not attached is tried again if that may help. A
+ * file that is replaced is to be probed within a second.
+ */
+enum { RETRY_PERIOD_MS = 250 };
 
 struct daemon {
 	const struct options *options;
@@ -24,6 +28,7 @@ struct daemon {
 	struct loop *loop;
 	struct attach *attach;
 	struct probes *probes;
+	struct reloader *reloader;
 	struct http_server *server;
 	struct scrape scrape;
 	struct probe_floor floors[PROBE_FLOORS_MOST];
@@ -35,7 +40,7 @@ static void on_signal(void *context, int number)
 	struct daemon *daemon = context;
 
 	if (number == SIGHUP) {
-		log_warn("SIGHUP ignored: reloading is not supported yet");
+		reloader_run(daemon->reloader);
 		return;
 	}
 	log_info("stopping", LOG_STR("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
@@ -48,6 +53,7 @@ static void on_tick(void *context, int ticks)
 
 	(void)ticks;
 	probes_retry(daemon->probes);
+	reloader_look(daemon->reloader);
 }
 
 static int start_loop(struct daemon *daemon)
@@ -137,7 +143,8 @@ static int start(struct daemon *daemon)
 		.floors = daemon->floors,
 		.n_floors = daemon->n_floors,
 	};
-	scrape_init(&daemon->scrape, daemon->probes, daemon->options, &build);
+	daemon->reloader = reloader_new(daemon->options, daemon->probes, daemon->loop);
+	scrape_init(&daemon->scrape, daemon->probes, daemon->reloader, daemon->options, &build);
 	result = start_server(daemon);
 	if (result)
 		return result;
@@ -149,7 +156,9 @@ static int start(struct daemon *daemon)
 
 static void stop(struct daemon *daemon)
 {
+	reloader_stop(daemon->reloader); /* who waits for it is an HTTP thread */
 	http_stop(daemon->server);
+	reloader_free(daemon->reloader);
 	attach_close(daemon->attach);
 	probes_free(daemon->probes);
 	loop_free(daemon->loop);

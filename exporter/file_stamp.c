@@ -3,13 +3,27 @@
 
 #include <sys/stat.h>
 
+static struct file_stamp stamp_of(const struct stat *st)
+{
+	return (struct file_stamp){st->st_dev, st->st_ino, st->st_size, st->st_mtim, st->st_ctim};
+}
+
 struct file_stamp file_stamp_of(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st))
 		return (struct file_stamp){0};
-	return (struct file_stamp){st.st_dev, st.st_ino, st.st_size, st.st_mtim, st.st_ctim};
+	return stamp_of(&st);
+}
+
+struct file_stamp file_stamp_of_fd(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return (struct file_stamp){0};
+	return stamp_of(&st);
 }
 
 bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)

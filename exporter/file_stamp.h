@@ -15,6 +15,7 @@ struct file_stamp {
 
 /* All zero when there is no file. */
 struct file_stamp file_stamp_of(const char *path);
+struct file_stamp file_stamp_of_fd(int fd);
 /* Whether both are of one inode; and whether its content, not just its name or mode, differs. */
 bool file_stamp_same_inode(const struct file_stamp *a, const struct file_stamp *b);
 bool file_stamp_content_differs(const struct file_stamp *a, const struct file_stamp *b);

@@ -65,6 +65,20 @@ static int set_perf_force(struct options *options, const char *value)
 	return 0;
 }
 
+static int set_auto_reload(struct options *options, const char *value)
+{
+	(void)value;
+	options->auto_reload = true;
+	return 0;
+}
+
+static int set_enable_lifecycle(struct options *options, const char *value)
+{
+	(void)value;
+	options->enable_lifecycle = true;
+	return 0;
+}
+
 static int set_json(struct options *options, const char *value)
 {
 	(void)value;
@@ -103,11 +117,15 @@ static int set_version(struct options *options, const char *value)
 static const struct flag flags[] = {
 	{"config.file", "FILE", ON(COMMAND_SERVE) | ON(COMMAND_CHECK), set_config,
 	 "the targets and functions to measure (YAML); required"},
+	{"config.auto-reload", NULL, ON(COMMAND_SERVE), set_auto_reload,
+	 "reload the config when its file changes, not only on SIGHUP"},
 	{"web.listen-address", "ADDRESS", ON(COMMAND_SERVE), set_listen,
 	 "where to serve, for example :10435, 127.0.0.1:0 or [::1]:9000; repeatable (default "
 	 ":10435)"},
 	{"web.telemetry-path", "PATH", ON(COMMAND_SERVE), set_telemetry_path,
 	 "where the metrics are (default /metrics); not / and not under /-/"},
+	{"web.enable-lifecycle", NULL, ON(COMMAND_SERVE), set_enable_lifecycle,
+	 "reload the config on POST /-/reload"},
 	{"log.level", "LEVEL", ON_ALL, set_log_level, "debug, info, warn or error (default info)"},
 	{"log.format", "FORMAT", ON_ALL, set_log_format, "logfmt or json (default logfmt)"},
 	{"kernel.tier", "TIER", ON(COMMAND_SERVE), set_tier,

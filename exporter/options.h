@@ -27,9 +27,10 @@ struct options {
 	enum log_format log_format;
 	enum tier tier;
 	bool perf_force;
-	bool json;		      /* check, list, doctor */
-	bool functions, usdt;	      /* list */
-	const char *binary, *pattern; /* list */
+	bool json;			    /* check, list, doctor */
+	bool auto_reload, enable_lifecycle; /* serve */
+	bool functions, usdt;		    /* list */
+	const char *binary, *pattern;	    /* list */
 };
 
 /* Exit statuses (see the table of commands in README.md). */

@@ -26,6 +26,14 @@ bool probes_ready(struct probes *probes);
 /* Try again what is not attached and might be by now (a binary that appeared, for example). */
 void probes_retry(struct probes *probes);
 
+/*
+ * Apply another config, which the table owns from now on. What is configured as before counts on
+ * without a gap; what is not configured any more vanishes; the rest is attached.
+ */
+void probes_reload(struct probes *probes, struct spec *spec);
+/* Another config was asked for and is wrong: that shows, and nothing else changes. */
+void probes_reload_failed(struct probes *probes);
+
 /* One scrape. `build` is shown as it is. The caller owns the result. Any thread. */
 struct snapshot *probes_snapshot(struct probes *probes, const struct collect_build *build);
 

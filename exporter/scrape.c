@@ -35,6 +35,24 @@ static void ready(void *context, const struct http_request *request, struct http
 		    is_ready ? "uprobe_exporter is Ready.\n" : "uprobe_exporter is attaching.\n");
 }
 
+/* As Prometheus has it: off unless it was asked for, since anybody can send a POST. */
+static void reload(void *context, const struct http_request *request,
+		   struct http_response *response)
+{
+	const struct scrape *scrape = context;
+
+	(void)request;
+	if (!scrape->options->enable_lifecycle) {
+		response->status = 403;
+		strbuf_puts(&response->body, "Reloading over HTTP is off: it needs the flag "
+					     "--web.enable-lifecycle.\n");
+	} else if (reloader_request(scrape->reloader, &response->body)) {
+		strbuf_puts(&response->body, "Reloaded.\n");
+	} else {
+		response->status = 500;
+	}
+}
+
 static void landing(void *context, const struct http_request *request,
 		    struct http_response *response)
 {
@@ -55,23 +73,25 @@ static void landing(void *context, const struct http_request *request,
 		scrape->options->telemetry_path);
 }
 
-static void add(struct scrape *scrape, const char *path,
+static void add(struct scrape *scrape, const char *path, const char *methods,
 		void (*handle)(void *, const struct http_request *, struct http_response *))
 {
 	scrape->routes[scrape->n_routes++] = (struct http_route){
-		.path = path, .methods = "GET", .handle = handle, .context = scrape};
+		.path = path, .methods = methods, .handle = handle, .context = scrape};
 }
 
-void scrape_init(struct scrape *scrape, struct probes *probes, const struct options *options,
-		 const struct collect_build *build)
+void scrape_init(struct scrape *scrape, struct probes *probes, struct reloader *reloader,
+		 const struct options *options, const struct collect_build *build)
 {
 	*scrape = (struct scrape){
 		.probes = probes,
+		.reloader = reloader,
 		.options = options,
 		.build = *build,
 	};
-	add(scrape, options->telemetry_path, metrics);
-	add(scrape, "/-/healthy", healthy);
-	add(scrape, "/-/ready", ready);
-	add(scrape, "/", landing);
+	add(scrape, options->telemetry_path, "GET", metrics);
+	add(scrape, "/-/healthy", "GET", healthy);
+	add(scrape, "/-/ready", "GET", ready);
+	add(scrape, "/-/reload", "POST PUT", reload);
+	add(scrape, "/", "GET", landing);
 }

@@ -5,17 +5,19 @@
 #include "http/server.h"
 #include "options.h"
 #include "probes.h"
+#include "reloader.h"
 
 struct scrape {
 	struct probes *probes;
+	struct reloader *reloader;
 	const struct options *options;
 	struct collect_build build;
-	struct http_route routes[4];
+	struct http_route routes[5];
 	size_t n_routes;
 };
 
 /* Fill `scrape` and its routes; all but `build` are borrowed. */
-void scrape_init(struct scrape *scrape, struct probes *probes, const struct options *options,
-		 const struct collect_build *build);
+void scrape_init(struct scrape *scrape, struct probes *probes, struct reloader *reloader,
+		 const struct options *options, const struct collect_build *build);
 
 #endif

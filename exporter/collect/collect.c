@@ -62,6 +62,37 @@ static void add_reload(struct builder *builder, const struct collect_input *inpu
 						  .f64 = input->last_reload_success_unix});
 }
 
+static void add_upgrades(struct builder *builder, const struct collect_input *input)
+{
+	static const struct family upgrades = {
+		.name = "uprobe_exporter_target_upgrades_total",
+		.help = "How often the target's file was replaced and the new one probed.",
+		.type = FAMILY_COUNTER,
+	};
+	static const struct family gap = {
+		.name = "uprobe_exporter_target_upgrade_gap_seconds",
+		.help = "How long the present file was there before it was probed; 0 without an "
+			"upgrade.",
+		.unit = "seconds",
+		.type = FAMILY_GAUGE,
+	};
+
+	for (int which = 0; which < 2; which++) {
+		builder_begin(builder, which ? &gap : &upgrades);
+		for (size_t i = 0; i < input->n_targets; i++) {
+			const struct collect_target *target = &input->targets[i];
+			const struct label label = {"target", target->name};
+			struct series *series = builder_add(
+				builder, builder_labels(builder, NULL, 0, &label, 1), 1);
+			series->value =
+				which ? (struct value){.kind = VALUE_DOUBLE,
+						       .f64 = target->gap_seconds}
+				      : (struct value){.kind = VALUE_U64, .u64 = target->upgrades};
+		}
+		builder_end(builder);
+	}
+}
+
 static void add_memory(struct builder *builder, const struct collect_input *input)
 {
 	static const struct family memory = {
@@ -108,6 +139,7 @@ struct snapshot *collect_snapshot(const struct collect_input *input)
 	families_add(&builder, input);
 	add_build(&builder, &input->build);
 	add_reload(&builder, input);
+	add_upgrades(&builder, input);
 	add_memory(&builder, input);
 	add_floors(&builder, &input->build);
 	self_add(&builder);

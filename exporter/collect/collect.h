@@ -14,11 +14,28 @@
 #include "model/snapshot.h"
 #include "model/status.h"
 
+/* Where a probe is. */
+struct collect_place {
+	const char *binary, *build_id;
+	uint64_t entry_offset;
+	enum exit_strategy strategy;
+	const char *kind; /* as in struct probe_status */
+};
+
 /* One configured function. All pointers are borrowed until collect_snapshot returns. */
 struct collect_row {
 	const struct plan_probe *probe;
 	struct probe_status status;
-	struct reading reading; /* zeroed while the probe has no series */
+	struct reading reading;			/* zeroed while the probe has no series */
+	const struct collect_place *old_places; /* n_old_places, besides the one of `probe` */
+	size_t n_old_places;
+};
+
+/* A target whose file was replaced while it was probed, or may be. */
+struct collect_target {
+	const char *name;
+	uint64_t upgrades;  /* how often */
+	double gap_seconds; /* from when the present file was there to when it was probed */
 };
 
 struct collect_build {
@@ -30,6 +47,8 @@ struct collect_build {
 struct collect_input {
 	const struct collect_row *rows;
 	size_t n_rows;
+	const struct collect_target *targets;
+	size_t n_targets;
 	struct collect_build build;
 	/* NAN while there was no (successful) reload: until reload exists, the start counts. */
 	bool last_reload_successful;

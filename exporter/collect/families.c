@@ -266,28 +266,58 @@ static bool info_repeats(const struct function *function, const struct function 
 	return false;
 }
 
-static void add_info(struct scrape *scrape, const struct function *function)
+static void add_place(struct scrape *scrape, const struct function *function,
+		      const struct collect_place *place)
 {
 	struct builder *builder = scrape->builder;
 	char offset[32];
 
+	snprintf(offset, sizeof(offset), "0x%llx", (unsigned long long)place->entry_offset);
+	const struct label more[] = {
+		{"binary", place->binary},
+		{"build_id", place->build_id},
+		{"entry_offset", offset},
+		{"exit_strategy", exit_strategy_name(place->strategy)},
+		{"attach_kind", place->kind},
+	};
+	const struct label *labels =
+		builder_labels(builder, function->labels, function->n_labels, more, COUNT(more));
+	builder_add(builder, labels, function->n_labels + COUNT(more))->value =
+		(struct value){.kind = VALUE_U64, .u64 = 1};
+}
+
+/* Whether an old place looks like another one of the row, the present one included. */
+static bool place_repeats(const struct collect_row *row, size_t at)
+{
+	const struct collect_place *place = &row->old_places[at];
+	const struct plan_file *file = row->probe->file;
+
+	for (size_t i = 0; i < at; i++)
+		if (!strcmp(row->old_places[i].build_id, place->build_id) &&
+		    row->old_places[i].entry_offset == place->entry_offset)
+			return true;
+	return row->status.attached && file && !strcmp(file->build_id, place->build_id) &&
+	       row->probe->entry_offset == place->entry_offset;
+}
+
+static void add_info(struct scrape *scrape, const struct function *function)
+{
 	for (const struct function *at = function; at; at = at->same) {
 		const struct plan_probe *probe = at->row->probe;
 		const struct plan_file *file = probe->file;
+		for (size_t i = 0; i < at->row->n_old_places; i++)
+			if (!place_repeats(at->row, i))
+				add_place(scrape, function, &at->row->old_places[i]);
 		if (!at->row->status.attached || info_repeats(function, at))
 			continue;
-		snprintf(offset, sizeof(offset), "0x%llx", (unsigned long long)probe->entry_offset);
-		const struct label more[] = {
-			{"binary", file ? file->path : ""},
-			{"build_id", file ? file->build_id : ""},
-			{"entry_offset", offset},
-			{"exit_strategy", exit_strategy_name(probe->strategy)},
-			{"attach_kind", at->row->status.kind},
+		struct collect_place place = {
+			.binary = file ? file->path : "",
+			.build_id = file ? file->build_id : "",
+			.entry_offset = probe->entry_offset,
+			.strategy = probe->strategy,
+			.kind = at->row->status.kind,
 		};
-		const struct label *labels = builder_labels(builder, function->labels,
-							    function->n_labels, more, COUNT(more));
-		builder_add(builder, labels, function->n_labels + COUNT(more))->value =
-			(struct value){.kind = VALUE_U64, .u64 = 1};
+		add_place(scrape, function, &place);
 	}
 }
 

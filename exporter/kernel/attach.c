@@ -15,43 +15,23 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "kernel/floor.h"
 #include "kernel/group.h"
 #include "kernel/linking.h"
 #include "kernel/load.h"
+#include "kernel/mapping.h"
+#include "kernel/opened.h"
 #include "kernel/privs.h"
 #include "kernel/refuse.h"
-#include "kernel/sites.h"
 #include "kernel/sweep.h"
-
-/* A probe that is linked: the records that are its own, and where its entry sits. */
-struct member {
-	int series; /* -1: taken away, while the link stays for the others */
-	int first;  /* of n_ids probe ids, the entry's first; -1: none */
-	size_t n_ids;
-	bool has_site;
-	struct sites_place place;
-	uint32_t member; /* of those at the place */
-};
-
-/* The links of one group, as long as they are open. */
-struct open_group {
-	dev_t dev; /* of the file */
-	ino_t ino;
-	pid_t pid; /* of the process filter; 0: none */
-	struct linked linked;
-	bool keeps_calls; /* in the map `calls` */
-	size_t n_entries; /* linked */
-	VEC(struct member) members;
-};
 
 struct attach {
 	struct attach_options options;
 	struct loaded loaded;
-	VEC(struct open_group) groups;
-	struct sites sites;
-	size_t perf_room;	 /* functions that the perf tier may still take */
+	struct opened opened;
+	struct mapping *mapping; /* NULL: the kernel cannot tell */
 	atomic_bool keeps_calls; /* some probe has its open calls in the map `calls` */
 };
 
@@ -60,13 +40,16 @@ int attach_open(const struct attach_options *options, struct attach **out, struc
 	struct attach *attach = alloc_zero(1, sizeof(*attach));
 
 	attach->options = *options;
-	attach->perf_room = options->perf_force ? SIZE_MAX / 2 : ATTACH_PERF_LIMIT;
+	attach->opened.perf_room = options->perf_force ? SIZE_MAX / 2 : ATTACH_PERF_LIMIT;
 	privs_raise_nofile();
 	int result = load_open(options, &attach->loaded, err);
 	if (result) {
 		free(attach);
 		return result;
 	}
+	attach->opened.loaded = &attach->loaded;
+	if (mapping_open(&attach->mapping, err))
+		log_debug("files are looked for in /proc", LOG_STR("why", err->msg));
 	*out = attach;
 	return 0;
 }
@@ -135,7 +118,7 @@ static void enable_list(struct attach *attach, const struct group *group,
 static void enable_group(struct attach *attach, const struct group *group,
 			 const struct linked *linked, struct attaching *attaching)
 {
-	struct open_group *open = vec_push(&attach->groups);
+	struct open_group *open = vec_push(&attach->opened.groups);
 
 	open->dev = group->file->dev;
 	open->ino = group->file->ino;
@@ -206,7 +189,7 @@ static void attach_group(struct attach *attach, struct group *group, struct atta
 		.loaded = &attach->loaded,
 		.group = group,
 		.results = attaching->results,
-		.perf_room = &attach->perf_room,
+		.perf_room = &attach->opened.perf_room,
 		.stop = attach->options.stop,
 	};
 	struct linked linked;
@@ -256,14 +239,6 @@ static bool take_ids(struct attach *attach, struct attaching *attaching, size_t 
 		return true;
 	refuse(result, REASON_LIMIT, "no room for more probes; raise limits.series");
 	return false;
-}
-
-static void give_back(struct attach *attach, const struct member *member)
-{
-	if (member->has_site)
-		sites_release(&attach->sites, member->place, member->member);
-	if (member->first >= 0)
-		maps_give_ids(attach->loaded.maps, member->first, member->n_ids);
 }
 
 /* Put a USDT probe's sites into its group; the series has no entry of its own. */
@@ -322,7 +297,7 @@ static void add_function(struct attach *attach, struct attaching *attaching, siz
 	};
 
 	member->place = sites_place(probe->file, probe->entry_offset);
-	if (sites_take(&attach->sites, member->place, &entry.number, &entry.member)) {
+	if (sites_take(&attach->opened.sites, member->place, &entry.number, &entry.member)) {
 		refuse(&attaching->results[index], REASON_LIMIT,
 		       "%d probes with other settings are on this function already",
 		       UP_SITE_PROBES);
@@ -382,7 +357,7 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		const struct plan_probe *probe = &plan->probes[i];
 		if (!results[i].attached)
-			give_back(attach, &attaching.members[i]);
+			opened_give_back(&attach->opened, &attaching.members[i]);
 		if (probe->reason == REASON_NONE && probe->shared_with && !results[i].attached)
 			results[i] = results[probe->shared_with - plan->probes];
 	}
@@ -391,83 +366,31 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 
 /* ---- the end ---- */
 
-static void disable(struct attach *attach, const struct member *member)
-{
-	for (size_t i = 0; i < member->n_ids; i++)
-		maps_disable(attach->loaded.maps, member->first + (int)i);
-}
-
-/* Account for the open calls of members, all or those of one series, that are disabled. */
-static void sweep_members(struct attach *attach, const struct open_group *open, int series)
-{
-	_cleanup_free_ int *entries = alloc_zero(open->members.n, sizeof(*entries));
-	size_t n = 0;
-
-	for (size_t i = 0; open->keeps_calls && i < open->members.n; i++)
-		if (series < 0 || open->members.at[i].series == series)
-			entries[n++] = open->members.at[i].first;
-	if (n)
-		sweep_detached(&attach->loaded.object, attach->loaded.maps, entries, n);
-}
-
-static void close_group(struct attach *attach, struct open_group *open)
-{
-	linkset_close_entries(&open->linked.entries);
-	for (size_t i = 0; i < open->members.n; i++)
-		disable(attach, &open->members.at[i]);
-	linkset_close(&open->linked.entries);
-	linkset_close(&open->linked.exits);
-	sweep_members(attach, open, -1);
-	for (size_t i = 0; i < open->members.n; i++)
-		give_back(attach, &open->members.at[i]);
-	attach->perf_room += open->n_entries;
-	vec_fini(&open->members);
-}
-
-static void close_group_at(struct attach *attach, size_t at)
-{
-	close_group(attach, &attach->groups.at[at]);
-	attach->groups.at[at] = attach->groups.at[--attach->groups.n];
-}
-
 void attach_drop_process(struct attach *attach, pid_t pid)
 {
-	for (size_t i = attach->groups.n; i-- > 0;)
-		if (attach->groups.at[i].pid == pid)
-			close_group_at(attach, i);
+	opened_close_process(&attach->opened, pid);
 }
 
 void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino)
 {
-	for (size_t i = attach->groups.n; i-- > 0;)
-		if (attach->groups.at[i].dev == dev && attach->groups.at[i].ino == ino)
-			close_group_at(attach, i);
+	opened_close_file(&attach->opened, dev, ino);
 }
 
-/* Take the members of a series away; whether any is left. */
-static bool remove_members(struct attach *attach, struct open_group *open, int series)
+void attach_drop_series(struct attach *attach, dev_t dev, ino_t ino, const int *series, size_t n)
 {
-	bool left = false;
-
-	for (size_t i = 0; i < open->members.n; i++)
-		if (open->members.at[i].series == series)
-			disable(attach, &open->members.at[i]);
-	sweep_members(attach, open, series);
-	for (size_t i = 0; i < open->members.n; i++) {
-		struct member *member = &open->members.at[i];
-		if (member->series == series)
-			member->series = -1;
-		left |= member->series >= 0;
-	}
-	return left;
+	opened_remove(&attach->opened, &(struct opened_file){dev, ino}, series, n);
 }
 
-void attach_free_series(struct attach *attach, int series)
+void attach_free_series(struct attach *attach, const int *series, size_t n)
 {
-	for (size_t i = attach->groups.n; i-- > 0;)
-		if (!remove_members(attach, &attach->groups.at[i], series))
-			close_group_at(attach, i);
-	maps_free_series(attach->loaded.maps, series);
+	opened_remove(&attach->opened, NULL, series, n);
+	for (size_t i = 0; i < n; i++)
+		maps_free_series(attach->loaded.maps, series[i]);
+}
+
+int attach_look(const struct attach *attach, int fd, struct mapping_state *state)
+{
+	return attach->mapping ? mapping_look(attach->mapping, fd, state) : -ENOTSUP;
 }
 
 void attach_sweep(struct attach *attach)
@@ -485,10 +408,8 @@ void attach_close(struct attach *attach)
 {
 	if (!attach)
 		return;
-	for (size_t i = 0; i < attach->groups.n; i++)
-		close_group(attach, &attach->groups.at[i]);
-	vec_fini(&attach->groups);
-	sites_fini(&attach->sites);
+	opened_fini(&attach->opened);
+	mapping_close(attach->mapping);
 	load_close(&attach->loaded);
 	free(attach);
 }

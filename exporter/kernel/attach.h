@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "kernel/mapping.h"
 #include "kernel/tier.h"
 #include "model/floor.h"
 #include "model/plan.h"
@@ -79,11 +80,14 @@ void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino);
 /* The process of pid-filtered links has ended: close its links. Its series stay readable. */
 void attach_drop_process(struct attach *attach, pid_t pid);
 
-/*
- * Nothing reads a series any more. Its probes count no longer, and it may be given to another; a
- * link is closed when all of its probes are gone.
- */
-void attach_free_series(struct attach *attach, int series);
+/* These probes into a file count no longer; a link is closed when all of its probes are gone. */
+void attach_drop_series(struct attach *attach, dev_t dev, ino_t ino, const int *series, size_t n);
+
+/* Nothing reads these series any more: the same in all files, and they may be given to others. */
+void attach_free_series(struct attach *attach, const int *series, size_t n);
+
+/* Which file `fd` really is, and who else maps it. 0, or -ENOTSUP when this kernel cannot tell. */
+int attach_look(const struct attach *attach, int fd, struct mapping_state *state);
 
 /*
  * Account for calls that ended with their thread (return sites only). To be called before

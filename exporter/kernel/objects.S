@@ -15,5 +15,6 @@ bpf_object_\name\()_end:
 	object session_ctx
 	object multi
 	object perf
+	object mapping
 
 	.section .note.GNU-stack, "", %progbits

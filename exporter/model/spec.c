@@ -24,6 +24,30 @@ bool spec_process_is_set(const struct spec_process *process)
 	       process->pod || process->namespace;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same_usdt(const struct spec_usdt *a, const struct spec_usdt *b)
+{
+	return same_text(a->provider, b->provider) && same_text(a->name, b->name);
+}
+
+bool spec_same_function(const struct spec_function *a, const struct spec_function *b)
+{
+	return a->by == b->by && same_text(a->symbol, b->symbol) && a->position == b->position &&
+	       a->max == b->max && same_usdt(&a->start, &b->start) && same_usdt(&a->end, &b->end) &&
+	       a->key.start_argument == b->key.start_argument &&
+	       a->key.end_argument == b->key.end_argument && same_text(a->label, b->label) &&
+	       a->exit == b->exit && buckets_equal(&a->buckets, &b->buckets);
+}
+
+bool spec_same_target(const struct spec_target *a, const struct spec_target *b)
+{
+	return same_text(a->name, b->name) && same_text(a->binary, b->binary) && a->pid == b->pid;
+}
+
 bool spec_is_usdt(const struct spec_function *function)
 {
 	return function->by == BY_USDT || function->by == BY_PAIR;

@@ -137,6 +137,14 @@ struct spec {
 /* Release a spec made by config_load; NULL is fine. */
 void spec_free(struct spec *spec);
 
+/*
+ * Whether both measure the same in the same way, so that one may go on with the counts of the
+ * other. Their labels and lines may differ.
+ */
+bool spec_same_function(const struct spec_function *a, const struct spec_function *b);
+/* Whether both are about the same file and processes, under the same name. */
+bool spec_same_target(const struct spec_target *a, const struct spec_target *b);
+
 /* Whether it is measured by USDT sites; else a function. */
 bool spec_is_usdt(const struct spec_function *function);
 

@@ -74,14 +74,6 @@ class Ends(unittest.TestCase):
 
 
 class Signals(unittest.TestCase):
-    def test_sighup_is_logged_and_ignored(self):
-        with Victim("threads", 1, 100) as v, Exporter(config(target("threads", "work"))) as e:
-            for _ in range(5):
-                e.child.send_signal(signal.SIGHUP)
-                v.round()
-            self.assertEqual(e.histogram("work").count, 500)
-            self.assertIn("SIGHUP", e.log_text())
-
     def test_sigpipe_is_ignored(self):
         with Exporter(config(target("threads", "work"))) as e:
             e.child.send_signal(signal.SIGPIPE)

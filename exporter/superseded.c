@@ -1,0 +1,103 @@
+/* Old files: what they need to go on by themselves, without the plan that they came from. */
+#include "superseded.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "target/proc.h"
+
+/* Where the kernel does not tell who maps a file, all of /proc is read: not at each look. */
+enum { LOOKS_BETWEEN = 20 };
+
+static int by_label(const void *left, const void *right)
+{
+	const struct superseded_probe *a = left, *b = right;
+
+	return strcmp(a->label, b->label);
+}
+
+static void take(struct superseded *old, const struct probe *probe)
+{
+	const struct plan_probe *plan = probe->plan;
+
+	if (!old->n) {
+		old->dev = plan->file->dev;
+		old->ino = plan->file->ino;
+		old->fd = fcntl(plan->file->fd, F_DUPFD_CLOEXEC, 0);
+		old->stamp = file_stamp_of_fd(old->fd);
+		old->path = alloc_strdup(plan->file->path);
+		old->build_id = alloc_strdup(plan->file->build_id);
+	}
+	old->probes[old->n++] = (struct superseded_probe){
+		.label = alloc_strdup(plan->label),
+		.series = probe->series,
+		.place = {.binary = old->path,
+			  .build_id = old->build_id,
+			  .entry_offset = plan->entry_offset,
+			  .strategy = plan->strategy,
+			  .kind = probe->status.kind},
+	};
+}
+
+bool superseded_init(struct superseded *old, const struct probe *probes, size_t n)
+{
+	*old = (struct superseded){.fd = -1, .probes = alloc_zero(n, sizeof(*old->probes))};
+	for (size_t i = 0; i < n; i++)
+		if (probes[i].status.attached)
+			take(old, &probes[i]);
+	if (!old->n) {
+		superseded_fini(old);
+		return false;
+	}
+	qsort(old->probes, old->n, sizeof(*old->probes), by_label);
+	return true;
+}
+
+void superseded_fini(struct superseded *old)
+{
+	if (old->fd >= 0)
+		close(old->fd);
+	for (size_t i = 0; i < old->n; i++)
+		free(old->probes[i].label);
+	free(old->probes);
+	free(old->path);
+	free(old->build_id);
+}
+
+bool superseded_in_use(struct superseded *old, const struct attach *attach)
+{
+	struct mapping_state state;
+	struct proc_mapped mapped = {.dev = old->dev, .ino = old->ino, .path = old->path};
+
+	struct file_stamp now = file_stamp_of_fd(old->fd);
+
+	if (file_stamp_content_differs(&now, &old->stamp))
+		return false;
+	int result = attach_look(attach, old->fd, &state);
+	if (!result)
+		return state.by_others;
+	if (result != -ENOTSUP || ++old->looks % LOOKS_BETWEEN)
+		return true;
+	proc_count(&mapped, 1);
+	return mapped.processes > 0;
+}
+
+void superseded_drop(const struct superseded *old, struct attach *attach)
+{
+	_cleanup_free_ int *series = alloc_zero(old->n, sizeof(*series));
+
+	for (size_t i = 0; i < old->n; i++)
+		series[i] = old->probes[i].series;
+	attach_drop_series(attach, old->dev, old->ino, series, old->n);
+}
+
+const struct superseded_probe *superseded_find(const struct superseded *old, const char *label)
+{
+	struct superseded_probe key = {.label = (char *)(uintptr_t)label};
+
+	return bsearch(&key, old->probes, old->n, sizeof(*old->probes), by_label);
+}

@@ -1,0 +1,181 @@
+/* What becomes of probes: attaching them, noting it, and letting go of what is not needed. */
+#include "table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "adopt.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "target/resolve.h"
+
+double table_now_unix(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void table_init_target(struct target *target, const struct spec_target *spec)
+{
+	*target = (struct target){.spec = spec, .pidfd = -1, .stamp = file_stamp_of(spec->binary)};
+}
+
+void table_fini_target(struct target *target)
+{
+	if (target->pidfd >= 0)
+		close(target->pidfd);
+	for (size_t i = 0; i < target->superseded.n; i++)
+		superseded_fini(&target->superseded.at[i]);
+	vec_fini(&target->superseded);
+	free(target->probes);
+}
+
+/* ---- outcomes ---- */
+
+/* The label that a probe's series have beside `target`. */
+static const char *label_name(const struct plan_probe *plan)
+{
+	return spec_is_usdt(plan->function) ? "probe" : "function";
+}
+
+static void log_attached(const struct probe *probe)
+{
+	const struct plan_probe *plan = probe->plan;
+
+	log_at(plan->warning ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "probe attached",
+	       LOG_STR("target", plan->target->name), LOG_STR(label_name(plan), plan->label),
+	       LOG_STR("binary", plan->file->path), LOG_STR("symbol", plan->symbol),
+	       LOG_HEX("offset", plan->entry_offset),
+	       LOG_STR("exit", exit_strategy_name(plan->strategy)),
+	       LOG_STR("kind", probe->status.kind), LOG_STR("warning", plan->warning));
+}
+
+static void log_refused(const struct probe *probe, const char *detail)
+{
+	const struct plan_probe *plan = probe->plan;
+
+	log_warn("probe not attached", LOG_STR("target", plan->target->name),
+		 LOG_STR(label_name(plan), plan->label), LOG_STR("binary", plan->target->binary),
+		 LOG_STR("reason", reason_name(probe->status.reason)), LOG_STR("detail", detail));
+}
+
+/* How a probe is attached: one without a return probe has no session, just an entry link. */
+static const char *kind_of(const struct probes *probes, const struct plan_probe *plan)
+{
+	enum tier tier = attach_tier(probes->attach);
+
+	if (tier == TIER_SESSION && plan->strategy != STRATEGY_URETPROBE)
+		tier = TIER_MULTI;
+	return tier_name(tier);
+}
+
+/* Once for each outcome: a probe that keeps failing for one reason is mentioned once. */
+static void note(struct probes *probes, struct probe *probe, const struct plan_probe *plan,
+		 const struct attach_result *result)
+{
+	enum reason reason = result->attached ? REASON_NONE : result->reason;
+	bool changed = !probe->logged || probe->status.attached != result->attached ||
+		       probe->status.reason != reason;
+
+	pthread_mutex_lock(&probes->lock);
+	probe->plan = plan;
+	probe->series = result->series;
+	probe->status.attached = result->attached;
+	probe->status.reason = reason;
+	probe->status.kind = result->attached ? kind_of(probes, plan) : NULL;
+	pthread_mutex_unlock(&probes->lock);
+	probe->logged = true;
+	if (changed && result->attached)
+		log_attached(probe);
+	else if (changed)
+		log_refused(probe, *result->detail ? result->detail : plan->detail);
+}
+
+void table_attach(struct probes *probes, const struct plan *plan, struct probe *const *owners)
+{
+	struct attach_result *results = alloc_zero(plan->n_probes, sizeof(*results));
+
+	for (size_t i = 0; i < plan->n_probes; i++) {
+		results[i].attached = !owners[i] || owners[i]->status.attached;
+		results[i].series = owners[i] ? owners[i]->series : -1;
+	}
+	attach_plan(probes->attach, plan, results);
+	/* Asked to end in the middle of it: what was not attached any more is no outcome. */
+	for (size_t i = 0; i < plan->n_probes && !*loop_stop_flag(); i++)
+		if (owners[i])
+			note(probes, owners[i],
+			     owners[i]->status.attached ? owners[i]->plan : &plan->probes[i],
+			     &results[i]);
+	free(results);
+}
+
+void table_detached(struct probes *probes, struct probe *probe, enum reason reason,
+		    const char *detail)
+{
+	struct attach_result result = {.reason = reason, .series = probe->series};
+
+	snprintf(result.detail, sizeof(result.detail), "%s", detail);
+	note(probes, probe, probe->plan, &result);
+}
+
+/* ---- what is not needed any more ---- */
+
+static bool plan_in_use(const struct probes *probes, const struct plan *plan)
+{
+	for (size_t i = 0; i < probes->n_targets; i++) {
+		const struct target *target = &probes->targets[i];
+		for (size_t j = 0; j < target->n_probes; j++)
+			if (target->probes[j].plan >= plan->probes &&
+			    target->probes[j].plan < plan->probes + plan->n_probes)
+				return true;
+	}
+	return false;
+}
+
+static bool spec_in_use(const struct probes *probes, const struct spec *spec)
+{
+	for (size_t i = 0; i < probes->plans.n; i++)
+		if (probes->plans.at[i]->spec == spec)
+			return true;
+	return spec == probes->spec;
+}
+
+void table_drop_unused(struct probes *probes)
+{
+	pthread_mutex_lock(&probes->lock);
+	for (size_t i = probes->plans.n; i-- > 0;) {
+		if (plan_in_use(probes, probes->plans.at[i]))
+			continue;
+		plan_free(probes->plans.at[i]);
+		probes->plans.at[i] = probes->plans.at[--probes->plans.n];
+	}
+	for (size_t i = probes->specs.n; i-- > 0;) {
+		if (spec_in_use(probes, probes->specs.at[i]))
+			continue;
+		spec_free(probes->specs.at[i]);
+		probes->specs.at[i] = probes->specs.at[--probes->specs.n];
+	}
+	pthread_mutex_unlock(&probes->lock);
+}
+
+void table_retry_target(struct probes *probes, struct target *target)
+{
+	struct plan *plan = resolve_plan(probes->spec, target->spec);
+	struct adopted adopted = adopt_plan(target->probes, target->n_probes, plan->probes,
+					    plan->n_probes, false, table_now_unix());
+	struct probe *before = target->probes;
+
+	pthread_mutex_lock(&probes->lock);
+	*vec_push(&probes->plans) = plan;
+	target->probes = adopted.probes;
+	target->n_probes = adopted.n;
+	pthread_mutex_unlock(&probes->lock);
+	free(before);
+	table_attach(probes, plan, adopted.owners);
+	free(adopted.owners);
+	table_drop_unused(probes);
+}

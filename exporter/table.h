@@ -1,0 +1,83 @@
+/*
+ * The table of configured probes, as its keepers see it: probes.c (passes and snapshots), follow.c
+ * (files and processes that change), reload.c (another config). Only the main thread changes it.
+ */
+#ifndef EXPORTER_TABLE_H
+#define EXPORTER_TABLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/vec.h"
+#include "file_stamp.h"
+#include "kernel/attach.h"
+#include "loop.h"
+#include "probe.h"
+#include "superseded.h"
+
+struct target {
+	const struct spec_target *spec;
+	struct probe *probes; /* n_probes of them, with labels that differ; owned */
+	size_t n_probes;
+	struct file_stamp stamp; /* of its file when that was last resolved */
+	struct file_stamp seen;	 /* and when it was last looked at */
+	VEC(struct superseded) superseded;
+	uint64_t upgrades;
+	double gap_seconds; /* from when the present file was there to when it was probed */
+	int pidfd;	    /* of a filtered target's process while attached; -1 */
+	bool ended;	    /* that process has ended: a pid names one process, not its successor */
+};
+
+struct probes {
+	const struct spec *spec;  /* the one in force; of `specs` */
+	VEC(struct spec *) specs; /* that some plan is of; owned, but the first is the caller's */
+	struct attach *attach;
+	struct loop *loop;
+	VEC(struct plan *) plans; /* that some probe points into; owned */
+	struct target *targets;	  /* n_targets, as in `spec` */
+	size_t n_targets;
+	double started_unix;
+	bool reload_successful;
+	double reload_success_unix;
+	atomic_bool ready;
+	pthread_mutex_t sweep_lock; /* one sweep at a time; taken before `lock` if both are */
+	pthread_mutex_t lock;	    /* over all of the above, against snapshots */
+};
+
+double table_now_unix(void);
+
+/* A target of which nothing is known yet but its place in the spec. */
+void table_init_target(struct target *target, const struct spec_target *spec);
+void table_fini_target(struct target *target);
+
+/*
+ * Attach what of `plan` is not attached, and note the outcomes; each of its probes is that of
+ * `owners`, NULL where another has its label.
+ */
+void table_attach(struct probes *probes, const struct plan *plan, struct probe *const *owners);
+
+/* A probe is not attached any more. Its series stays. */
+void table_detached(struct probes *probes, struct probe *probe, enum reason reason,
+		    const char *detail);
+
+/* Release plans that no probe points into any more, and specs that no plan is of. */
+void table_drop_unused(struct probes *probes);
+
+/* Resolve a target again and attach what is not attached. */
+void table_retry_target(struct probes *probes, struct target *target);
+
+/* Look at a target's file and act on what has become of it; whether it is worth resolving now. */
+bool follow_file(struct probes *probes, struct target *target, const struct file_stamp *stamp);
+/*
+ * What is attached to the target's file goes on by itself, as long as processes run it; its probes
+ * count as not attached, for this reason, until they are attached to another.
+ */
+void follow_supersede(struct probes *probes, struct target *target, enum reason reason);
+/* The target's new file has just been probed: note how long it was not. */
+void follow_gap(struct probes *probes, struct target *target);
+/* Let go of old files that no process runs any more. */
+void follow_superseded(struct probes *probes, struct target *target);
+/* Hear of the end of a filtered target's process. */
+void follow_process(struct probes *probes, struct target *target);
+
+#endif

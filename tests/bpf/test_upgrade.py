@@ -1,0 +1,204 @@
+"""A program that is replaced while it is probed: the old processes and the new ones are counted."""
+
+import os
+import shutil
+import subprocess
+import time
+import unittest
+
+import bpfsys
+import victim
+from exporter import Exporter, config, function, setUpModule, target
+from victim import Victim, wait_until
+
+INFO = "uprobe_exporter_probe_info"
+UPGRADES = "uprobe_exporter_target_upgrades_total"
+GAP = "uprobe_exporter_target_upgrade_gap_seconds"
+
+
+def program(name="threads", into="upgrade"):
+    """A copy that a test may replace."""
+    return shutil.copy(victim.path(name), f"{victim.path(name)}.{into}")
+
+
+def other_build(file, number):
+    """The same program with another build id: as a package upgrade brings it."""
+    new = f"{file}.{number}"
+    subprocess.run(["cp", victim.path("threads"), new], check=True)
+    with open(new, "r+b") as out:
+        content = out.read()
+        note = content.find(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")
+        assert note >= 0, "no build id"
+        at = note + 16
+        out.seek(at)
+        out.write(number.to_bytes(4, "little"))
+    return new
+
+
+def replace_by_rename(file, number):
+    os.rename(other_build(file, number), file)
+
+
+def replace_by_unlink(file, number):
+    new = other_build(file, number)
+    os.unlink(file)
+    shutil.copy(new, file)
+    os.unlink(new)
+
+
+def builds(e):
+    return {labels["build_id"] for labels, _ in e.scrape().find(INFO)}
+
+
+class Upgrade(unittest.TestCase):
+    def replaced(self, replace, strategy="uretprobe"):
+        file = program()
+        with Exporter(config(target(file, function("work", exit=strategy)))) as e:
+            with Victim(file, 1, 1000, "early") as old:
+                total = old.round()["calls"]["work"]
+                before = builds(e)
+                replace(file, 1)
+                wait_until(lambda: e.scrape().value(UPGRADES) == 1 and e.attached() == 1, 5)
+                self.assertLess(e.scrape().value(GAP), 1.5)
+                self.assertEqual(len(builds(e)), 2)
+                with Victim(file, 1, 1000, "early") as new:
+                    for v in (old, new, old, new):
+                        total += v.round()["calls"]["work"]
+                    self.assertEqual(e.histogram("work").count, total)
+                    old.end()
+                    wait_until(lambda: len(builds(e)) == 1, 10)
+                    self.assertNotEqual(builds(e), before)
+                    total += new.round()["calls"]["work"]
+                    self.assertEqual(e.histogram("work").count, total)
+                    new.end()
+
+    def test_by_rename(self):
+        self.replaced(replace_by_rename)
+
+    def test_by_unlink_and_create(self):
+        self.replaced(replace_by_unlink)
+
+    def test_probed_exits(self):
+        self.replaced(replace_by_rename, "return-sites")
+
+    def test_by_symbolic_link(self):
+        """`current` is switched to another version, and back."""
+        versions = [other_build(program(), n) for n in (1, 2)]
+        link = victim.path("threads") + ".current"
+        os.symlink(versions[0], link)
+
+        def switch(to):
+            os.symlink(to, link + ".new")
+            os.rename(link + ".new", link)
+
+        total = 0
+        with Exporter(config(target(link, "work"))) as e:
+            for n, version in enumerate((versions[1], versions[0], versions[1])):
+                with Victim(link, 1, 1000, "early") as old:
+                    total += old.round()["calls"]["work"]
+                    switch(version)
+                    wait_until(lambda n=n: e.scrape().value(UPGRADES) == n + 1 and
+                               e.attached() == 1, 5)
+                    with Victim(link, 1, 1000, "early") as new:
+                        for v in (old, new):
+                            total += v.round()["calls"]["work"]
+                        self.assertEqual(e.histogram("work").count, total)
+
+    def test_gone_and_back(self):
+        file = program()
+        with Exporter(config(target(file, "work"))) as e, Victim(file, 1, 1000, "early") as v:
+            total = v.round()["calls"]["work"]
+            new = other_build(file, 1)
+            os.unlink(file)
+            wait_until(lambda: e.scrape().find("uprobe_exporter_probe_failure_info",
+                                               reason="binary_not_found"), 10)
+            total += v.round()["calls"]["work"]
+            self.assertEqual(e.histogram("work").count, total)
+            os.rename(new, file)
+            wait_until(lambda: e.attached() == 1, 10)
+            with Victim(file, 1, 1000, "early") as after:
+                for each in (v, after):
+                    total += each.round()["calls"]["work"]
+            self.assertEqual(e.histogram("work").count, total)
+
+    def test_the_symbol_is_gone(self):
+        """That is loud; the processes of the old version go on."""
+        file = program()
+        with Exporter(config(target(file, "work"))) as e, Victim(file, 1, 1000, "early") as v:
+            v.round()
+            os.rename(shutil.copy(victim.path("plain"), file + ".new"), file)
+            wait_until(lambda: e.scrape().find("uprobe_exporter_probe_failure_info",
+                                               reason="symbol_not_found"), 10)
+            v.round()
+            self.assertEqual(e.histogram("work").count, 2000)
+            warnings = [line for line in e.logs() if line["msg"] == "probe not attached"]
+            self.assertEqual([line["reason"] for line in warnings], ["symbol_not_found"])
+
+    def test_in_place(self):
+        """Let go of within a second; programs that start then are unharmed; probed again after."""
+        file = program()
+        with Exporter(config(target(file, "work"))) as e:
+            with open(other_build(file, 1), "rb") as new, open(file, "r+b") as out:
+                out.write(new.read())
+            wait_until(lambda: e.attached() == 0, 2)
+            with Victim(file, 1, 1000, "early") as v:
+                v.round()
+                self.assertEqual(v.end(), 0)
+            wait_until(lambda: e.attached() == 1, 20)
+            before = e.histogram("work").count
+            with Victim(file, 1, 1000, "early") as v:
+                v.round()
+                self.assertEqual(e.histogram("work").count, before + 1000)
+
+    def test_open_calls(self):
+        """A call that is open when its file is let go of ends as it should, or as detached."""
+        file = program("blocked")
+        with Exporter(config(target(file, "hold"))) as e, Victim(file) as v:
+            v.begin()
+            wait_until(lambda: e.account("hold")["in_flight"] >= 1)
+            os.rename(shutil.copy(victim.path("blocked"), file + ".new"), file)
+            wait_until(lambda: e.scrape().value(UPGRADES) == 1, 5)
+            self.assertGreaterEqual(e.account("hold")["in_flight"], 1)
+            v.kill()
+            wait_until(lambda: e.account("hold")["in_flight"] == 0, 20)
+            account = e.account("hold")
+            self.assertEqual(account["all"], account["thread_exit"] + account["observed"])
+
+    def test_many_times_under_load(self):
+        """Nothing piles up, nothing goes down, every call of a probed process is counted."""
+        file = program()
+        with Exporter(config(target(file, "work", function("main", exit="none")))) as e:
+            total, held, last, files = 0, [], 0, 0
+            for n in range(1, 121):
+                with Victim(file, 1, 200, "early") as v:
+                    total += v.round()["calls"]["work"]
+                    replace_by_rename(file, n)
+                    wait_until(lambda n=n: e.scrape().value(UPGRADES) == n and
+                               e.attached(function="work") == 1, 5, step=0.01)
+                    total += v.round()["calls"]["work"]
+                now = e.histogram("work").count
+                self.assertGreaterEqual(now, last)
+                last = now
+                if n in (20, 120):
+                    wait_until(lambda: len(builds(e)) == 1, 10)
+                    held.append((len(bpfsys.held_by(e.pid)),
+                                 e.scrape().value("uprobe_exporter_map_memory_bytes")))
+                    files = e.open_files() if n == 20 else files
+            self.assertEqual(last, total)
+            self.assertEqual(held[0], held[1])
+            wait_until(lambda: e.open_files() <= files, 10)  # connections are closed in a while
+
+    def test_while_it_is_not_running(self):
+        """A file without processes is let go of at once when it is replaced."""
+        file = program()
+        with Exporter(config(target(file, "work"))) as e:
+            for n in range(1, 6):
+                replace_by_rename(file, n)
+                wait_until(lambda n=n: e.scrape().value(UPGRADES) == n and e.attached() == 1, 5)
+            wait_until(lambda: len(builds(e)) == 1, 10)
+            time.sleep(0.5)
+            self.assertEqual(e.attached(), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
