@@ -273,6 +273,17 @@ test-kernels:
 
 test-kernels-build: $(BUILD)/uprobe_exporter $(BUILD)/kernels/guest $(GUEST_VICTIMS)
 
+# ---- man pages -----------------------------------------------------------------------------------
+# Made from docs/ and the program's own --help; see deploy/man/man.py.
+MAN_PAGES := $(BUILD)/man/uprobe_exporter.8 $(BUILD)/man/uprobe_exporter.yaml.5
+
+.PHONY: man
+man: $(MAN_PAGES)
+
+$(BUILD)/man/%: deploy/man/%.md deploy/man/man.py README.md docs/config.md docs/metrics.md VERSION $(BUILD)/uprobe_exporter
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)$(PYTHON) deploy/man/man.py --binary $(BUILD)/uprobe_exporter $< >$@
+
 # ---- set-up, demo, install -------------------------------------------------------------------------
 .PHONY: deps run install help
 deps:
@@ -283,11 +294,13 @@ run:
 	$(Q)$(MAKE) -s --no-print-directory -j$(JOBS) $(BUILD)/uprobe_exporter $(BUILD)/victims/demo
 	$(Q)env --default-signal=INT,TERM,HUP deploy/demo.sh $(BUILD)
 
-install: all
+install: all man
 	install -D -m 755 $(BUILD)/uprobe_exporter $(DESTDIR)$(PREFIX)/bin/uprobe_exporter
-	install -d $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter
+	install -d $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter $(DESTDIR)$(PREFIX)/share/man/man{5,8}
 	install -m 644 $(wildcard README.md ARCHITECTURE.md CHANGELOG.md docs/*.md config/*.yaml) \
 	        $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter/
+	for page in $(MAN_PAGES); do gzip -9n <$$page \
+	        >$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}.gz || exit 1; done
 
 help:
 	@printf '%s\n' \
@@ -301,6 +314,7 @@ help:
 	  'make check        house rules: format, clang-tidy, cppcheck, includes' \
 	  'make fuzz         fuzz every target for FUZZ_SECONDS (60)' \
 	  'sudo make bench   measure against bpftrace, BCC and libbpf-tools: $(BUILD)/bench/' \
+	  'make man          the man pages: $(BUILD)/man/' \
 	  'make install      to DESTDIR and PREFIX ($(PREFIX))' \
 	  'make clean        remove $(BUILD)/'
 

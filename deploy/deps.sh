@@ -24,6 +24,7 @@ libzydis-dev         build
 linux-libc-dev       build
 make                 build
 pkg-config           build
+python3              build
 zlib1g-dev           build
 clang-format         test
 clang-tidy           test
@@ -38,10 +39,10 @@ libcmocka-dev        test
 lld                  test
 locales              test
 llvm                 test
+man-db               test
 php-cli              test
 postgresql           test
 prometheus           test
-python3              test
 rustc                test
 util-linux           test
 valgrind             test
@@ -52,10 +53,8 @@ g++                  bench
 golang-go            bench
 libbpf-tools         bench
 postgresql           bench
-python3              bench
 rustc                bench
 cpio                 kernels
-python3              kernels
 qemu-system-x86      kernels
 '
 # Packages that bring a service which nobody asked to have running.
