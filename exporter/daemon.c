@@ -12,6 +12,7 @@
 #include "http/listen.h"
 #include "http/server.h"
 #include "loop.h"
+#include "notify.h"
 #include "probes.h"
 #include "reloader.h"
 #include "scrape.h"
@@ -43,8 +44,18 @@ static void on_signal(void *context, int number)
 		reloader_run(daemon->reloader);
 		return;
 	}
+	notify_stopping();
 	log_info("stopping", LOG_STR("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
 	loop_stop(daemon->loop);
+}
+
+static void tell_manager(const struct daemon *daemon)
+{
+	size_t attached, all;
+
+	probes_count(daemon->probes, &attached, &all);
+	notify_status("%zu of %zu probes attached", attached, all);
+	notify_alive();
 }
 
 static void on_tick(void *context, int ticks)
@@ -54,6 +65,7 @@ static void on_tick(void *context, int ticks)
 	(void)ticks;
 	probes_retry(daemon->probes);
 	reloader_look(daemon->reloader);
+	tell_manager(daemon);
 }
 
 static int start_loop(struct daemon *daemon)
@@ -95,6 +107,7 @@ static int start_server(struct daemon *daemon)
 	struct http_options options = {
 		.listen = daemon->options->listen,
 		.n_listen = daemon->options->n_listen,
+		.inherit = daemon->options->systemd_socket,
 		.routes = daemon->scrape.routes,
 		.n_routes = daemon->scrape.n_routes,
 	};
@@ -149,8 +162,11 @@ static int start(struct daemon *daemon)
 	if (result)
 		return result;
 	probes_attach(daemon->probes);
-	if (!*loop_stop_flag())
+	if (!*loop_stop_flag()) {
 		log_info("ready");
+		tell_manager(daemon);
+		notify_ready();
+	}
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "cmd_check.h"
 #include "cmd_doctor.h"
+#include "cmd_healthcheck.h"
 #include "cmd_list.h"
 #include "config/config.h"
 #include "daemon.h"
@@ -47,6 +48,8 @@ static int run(const struct options *options)
 	case COMMAND_LIST:
 		return cmd_list(options->binary, options->pattern, options->usdt, options->json,
 				stdout);
+	case COMMAND_HEALTHCHECK:
+		return cmd_healthcheck(options->listen[0]);
 	default:
 		return cmd_doctor(options->json, stdout);
 	}

@@ -79,6 +79,13 @@ static int set_enable_lifecycle(struct options *options, const char *value)
 	return 0;
 }
 
+static int set_systemd_socket(struct options *options, const char *value)
+{
+	(void)value;
+	options->systemd_socket = true;
+	return 0;
+}
+
 static int set_json(struct options *options, const char *value)
 {
 	(void)value;
@@ -119,9 +126,11 @@ static const struct flag flags[] = {
 	 "the targets and functions to measure (YAML); required"},
 	{"config.auto-reload", NULL, ON(COMMAND_SERVE), set_auto_reload,
 	 "reload the config when its file changes, not only on SIGHUP"},
-	{"web.listen-address", "ADDRESS", ON(COMMAND_SERVE), set_listen,
+	{"web.listen-address", "ADDRESS", ON(COMMAND_SERVE) | ON(COMMAND_HEALTHCHECK), set_listen,
 	 "where to serve, for example :10435, 127.0.0.1:0 or [::1]:9000; repeatable (default "
 	 ":10435)"},
+	{"web.systemd-socket", NULL, ON(COMMAND_SERVE), set_systemd_socket,
+	 "serve on the sockets of the systemd socket unit that starts this, not on addresses"},
 	{"web.telemetry-path", "PATH", ON(COMMAND_SERVE), set_telemetry_path,
 	 "where the metrics are (default /metrics); not / and not under /-/"},
 	{"web.enable-lifecycle", NULL, ON(COMMAND_SERVE), set_enable_lifecycle,
@@ -165,6 +174,10 @@ static const struct command_info commands[COMMAND_COUNT] = {
 		 "Report kernel features, privileges and limits, and how to mend what is "
 		 "missing.",
 		 "0 probes can be attached; 1 they cannot; 2 usage"},
+	[COMMAND_HEALTHCHECK] =
+		{"healthcheck", "",
+		 "Ask the exporter that serves on the first address whether it is ready.",
+		 "0 ready; 1 not, or nobody answers; 2 usage"},
 };
 
 static int find_command(const char *name, enum command *command)
@@ -256,7 +269,8 @@ static int take_command(struct options *options, int argc, char **argv)
 		return 1;
 	if (!find_command(argv[1], &options->command))
 		return 2;
-	return usage_error("unknown command `%s` (serve, check, list, doctor)", argv[1]);
+	return usage_error("unknown command `%s` (serve, check, list, doctor, healthcheck)",
+			   argv[1]);
 }
 
 int options_parse(struct options *options, int argc, char **argv)
@@ -309,5 +323,5 @@ void options_help(const struct options *options, FILE *out)
 		return;
 	fputs("\nCommands (uprobe_exporter COMMAND --help tells more):\n", out);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].does);
+		fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].does);
 }

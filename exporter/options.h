@@ -12,7 +12,14 @@
 #include "base/log.h"
 #include "kernel/tier.h"
 
-enum command { COMMAND_SERVE, COMMAND_CHECK, COMMAND_LIST, COMMAND_DOCTOR, COMMAND_COUNT };
+enum command {
+	COMMAND_SERVE,
+	COMMAND_CHECK,
+	COMMAND_LIST,
+	COMMAND_DOCTOR,
+	COMMAND_HEALTHCHECK,
+	COMMAND_COUNT
+};
 
 #define OPTIONS_MAX_LISTEN 16
 
@@ -22,6 +29,7 @@ struct options {
 	const char *config_file;
 	const char *listen[OPTIONS_MAX_LISTEN]; /* n_listen; ":10435" when none is given */
 	size_t n_listen;
+	bool systemd_socket; /* serve: on the service manager's sockets instead */
 	const char *telemetry_path;
 	enum log_level log_level;
 	enum log_format log_format;

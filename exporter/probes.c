@@ -141,6 +141,16 @@ static void retry(struct probes *probes, struct target *target, const struct fil
 		follow_gap(probes, target);
 }
 
+void probes_count(const struct probes *probes, size_t *attached, size_t *all)
+{
+	*attached = *all = 0;
+	for (size_t i = 0; i < probes->n_targets; i++) {
+		*all += probes->targets[i].n_probes;
+		for (size_t j = 0; j < probes->targets[i].n_probes; j++)
+			*attached += probes->targets[i].probes[j].status.attached;
+	}
+}
+
 void probes_retry(struct probes *probes)
 {
 	sweep(probes);

@@ -18,6 +18,9 @@ struct probes;
 struct probes *probes_new(const struct spec *spec, struct attach *attach, struct loop *loop);
 void probes_free(struct probes *probes);
 
+/* How many probes there are, and how many of them are attached. Main thread. */
+void probes_count(const struct probes *probes, size_t *attached, size_t *all);
+
 /* The first attach pass: attach what can be attached and log each probe's outcome. */
 void probes_attach(struct probes *probes);
 /* Whether the first pass is done. Any thread. */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "file_stamp.h"
+#include "notify.h"
 
 struct reloader {
 	const struct options *options;
@@ -61,7 +62,9 @@ static bool reload(struct reloader *reloader, uint64_t answers)
 	struct strbuf diagnostics;
 
 	strbuf_init(&diagnostics);
+	notify_reloading();
 	bool right = load(reloader, &diagnostics);
+	notify_ready();
 	pthread_mutex_lock(&reloader->lock);
 	free(reloader->why);
 	reloader->why = strbuf_take(&diagnostics);

@@ -3,8 +3,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,9 @@
 /* A client that is given up on would otherwise hold as many megabytes of unsent response in the
  * kernel as tcp_wmem allows (4 MB). The kernel doubles the value. */
 #define SEND_BUFFER_BYTES (128 * 1024)
+
+#define FIRST_INHERITED	  3 /* SD_LISTEN_FDS_START */
+#define MOST_INHERITED	  64
 
 #define ACCEPTED_FORMS	  "\":PORT\", \"IPV4:PORT\", \"[IPV6]:PORT\" or \"NAME:PORT\""
 #define NAME_CHARACTERS	  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
@@ -252,6 +257,71 @@ int listen_open(const char *const *addresses, size_t n, struct listeners *listen
 		}
 	}
 	return 0;
+}
+
+/* The variables are for this process alone: none that it starts may take them for its own. */
+static unsigned long take_inherited_count(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	bool ours = pid && fds && strtoul(pid, NULL, 10) == (unsigned long)getpid();
+	unsigned long n = ours ? strtoul(fds, NULL, 10) : 0;
+
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return n;
+}
+
+static int get_option(int fd, int option)
+{
+	int value = -1;
+	socklen_t length = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &length) ? -1 : value;
+}
+
+static bool is_tcp_listener(int fd)
+{
+	int domain = get_option(fd, SO_DOMAIN);
+
+	return get_option(fd, SO_ACCEPTCONN) == 1 && get_option(fd, SO_TYPE) == SOCK_STREAM &&
+	       (domain == AF_INET || domain == AF_INET6);
+}
+
+static int inherit_one(struct listeners *listeners, int fd, struct err *err)
+{
+	int send_buffer = SEND_BUFFER_BYTES, flags = fcntl(fd, F_GETFL);
+
+	add_listener(listeners, fd);
+	if (!is_tcp_listener(fd) || flags < 0)
+		return err_set(
+			err, -ENOTSOCK, REASON_CONFIG,
+			"what the service manager passed as descriptor %d is not a listening "
+			"TCP socket",
+			fd);
+	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
+	return 0;
+}
+
+int listen_inherit(struct listeners *listeners, struct err *err)
+{
+	unsigned long n = take_inherited_count();
+	int code = 0;
+
+	memset(listeners, 0, sizeof(*listeners));
+	if (!n || n > MOST_INHERITED)
+		return err_set(err, -ENOTCONN, REASON_CONFIG,
+			       "the service manager passed no sockets ($LISTEN_FDS, $LISTEN_PID): "
+			       "--web.systemd-socket is for a service that a socket unit starts");
+	for (int i = 0; i < (int)n; i++) {
+		int result = inherit_one(listeners, FIRST_INHERITED + i, err);
+		code = code ? code : result;
+	}
+	if (code)
+		listen_close(listeners);
+	return code;
 }
 
 void listen_close(struct listeners *listeners)

@@ -40,6 +40,14 @@ int listen_parse(const char *text, struct listen_spec *spec, struct err *err);
  */
 int listen_open(const char *const *addresses, size_t n, struct listeners *listeners,
 		struct err *err);
+
+/*
+ * Take the sockets that the service manager listens on for us, by the protocol of
+ * sd_listen_fds(3): $LISTEN_FDS of them from descriptor 3 on, for the process $LISTEN_PID. Each
+ * must be a listening TCP socket. 0, or -errno and `err`; all that were passed are closed then.
+ */
+int listen_inherit(struct listeners *listeners, struct err *err);
+
 void listen_close(struct listeners *listeners);
 
 #endif

@@ -138,7 +138,9 @@ static void free_server(struct http_server *server)
 int http_start(const struct http_options *options, struct http_server **out, struct err *err)
 {
 	struct http_server *server = alloc_zero(1, sizeof(*server));
-	int code = listen_open(options->listen, options->n_listen, &server->listeners, err);
+	int code = options->inherit ? listen_inherit(&server->listeners, err)
+				    : listen_open(options->listen, options->n_listen,
+						  &server->listeners, err);
 
 	*out = NULL;
 	connections_init(&server->connections, connection_limit(options),

@@ -5,6 +5,7 @@
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -37,6 +38,7 @@ struct http_route {
 struct http_options {
 	const char *const *listen; /* n_listen addresses: ":10435", "127.0.0.1:0", "[::1]:9000" */
 	size_t n_listen;
+	bool inherit; /* instead: the sockets that the service manager passes, see listen_inherit */
 	const struct http_route *routes; /* n_routes, borrowed until http_stop */
 	size_t n_routes;
 	unsigned connection_limit;  /* 0: the default (512); at most half of RLIMIT_NOFILE. When it

@@ -25,10 +25,9 @@ static void listen_at(const struct sockaddr_un *address, size_t length)
 	if (manager >= 0)
 		close(manager);
 	manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-	assert_int_equal(
-		bind(manager, (const struct sockaddr *)address,
-		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)),
-		0);
+	assert_int_equal(bind(manager, (const struct sockaddr *)address,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)),
+			 0);
 }
 
 static int set_up(void **state)
