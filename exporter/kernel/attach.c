@@ -215,14 +215,31 @@ static bool kernel_is_safe_for(const struct attach *attach, const struct plan_pr
 	return false;
 }
 
-static bool can_attach(struct attach *attach, const struct plan_probe *probe,
-		       struct attach_result *result)
+/*
+ * Whether a probe shows the measurement of another. Not if it has a series of its own already, from
+ * when each was attached by itself: that one goes on.
+ */
+static bool shows_another(const struct attaching *attaching, size_t index)
 {
+	const struct plan_probe *shown = attaching->plan->probes[index].shared_with;
+
+	if (!shown)
+		return false;
+	const struct attach_result *result = &attaching->results[shown - attaching->plan->probes];
+	int own = attaching->results[index].series;
+	return own < 0 ? !result->attached || result->series >= 0 : own == result->series;
+}
+
+static bool can_attach(struct attach *attach, const struct attaching *attaching, size_t index)
+{
+	const struct plan_probe *probe = &attaching->plan->probes[index];
+	struct attach_result *result = &attaching->results[index];
+
 	if (result->attached)
 		return false; /* by an earlier plan */
 	result->reason = probe->reason;
 	result->detail[0] = '\0';
-	return probe->reason == REASON_NONE && !probe->shared_with &&
+	return probe->reason == REASON_NONE && !shows_another(attaching, index) &&
 	       kernel_is_safe_for(attach, probe, result) && ensure_series(attach, probe, result);
 }
 
@@ -297,6 +314,10 @@ static void add_function(struct attach *attach, struct attaching *attaching, siz
 	};
 
 	member->place = sites_place(probe->file, probe->entry_offset);
+	if (opened_measures(&attach->opened, member->place, attaching->results[index].series)) {
+		attaching->results[index].attached = true; /* by another target's, on its return */
+		return;
+	}
 	if (sites_take(&attach->opened.sites, member->place, &entry.number, &entry.member)) {
 		refuse(&attaching->results[index], REASON_LIMIT,
 		       "%d probes with other settings are on this function already",
@@ -320,7 +341,7 @@ static void add_probes(struct attach *attach, struct attaching *attaching)
 
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		attaching->members[i] = (struct member){.series = -1, .first = -1};
-		if (!can_attach(attach, &plan->probes[i], &attaching->results[i]))
+		if (!can_attach(attach, attaching, i))
 			continue;
 		if (plan->probes[i].strategy == STRATEGY_USDT)
 			add_marks(attach, attaching, i);
@@ -358,7 +379,8 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 		const struct plan_probe *probe = &plan->probes[i];
 		if (!results[i].attached)
 			opened_give_back(&attach->opened, &attaching.members[i]);
-		if (probe->reason == REASON_NONE && probe->shared_with && !results[i].attached)
+		if (probe->reason == REASON_NONE && !results[i].attached &&
+		    shows_another(&attaching, i))
 			results[i] = results[probe->shared_with - plan->probes];
 	}
 	free(attaching.members);

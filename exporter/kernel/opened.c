@@ -62,6 +62,22 @@ static bool is_of(const struct open_group *group, dev_t dev, ino_t ino)
 	return group->dev == dev && group->ino == ino;
 }
 
+bool opened_measures(const struct opened *opened, struct sites_place place, int series)
+{
+	for (size_t i = 0; i < opened->groups.n; i++) {
+		const struct open_group *group = &opened->groups.at[i];
+		if (group->dev != place.dev || group->ino != place.ino)
+			continue;
+		for (size_t j = 0; j < group->members.n; j++) {
+			const struct member *member = &group->members.at[j];
+			if (member->series == series && member->has_site &&
+			    member->place.offset == place.offset)
+				return true;
+		}
+	}
+	return false;
+}
+
 void opened_close_file(struct opened *opened, dev_t dev, ino_t ino)
 {
 	for (size_t i = opened->groups.n; i-- > 0;)

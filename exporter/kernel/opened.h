@@ -43,6 +43,12 @@ struct opened {
 	size_t perf_room; /* functions that the perf tier may still take */
 };
 
+/*
+ * Whether a series is fed from this place already: probes that share one lose their file and find
+ * it again one target after another.
+ */
+bool opened_measures(const struct opened *opened, struct sites_place place, int series);
+
 /* Give back the records and the place of a probe that no link leads to. */
 void opened_give_back(struct opened *opened, const struct member *member);
 

@@ -332,9 +332,10 @@ static int by_place(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static bool same_settings(const struct plan_probe *a, const struct plan_probe *b)
+/* Of another path to the file another target may be made, while this one stays. */
+static bool may_share(const struct plan_probe *a, const struct plan_probe *b)
 {
-	return a->strategy == b->strategy &&
+	return strcmp(a->target->binary, b->target->binary) == 0 && a->strategy == b->strategy &&
 	       (a->strategy == STRATEGY_NONE ||
 		buckets_equal(&a->function->buckets, &b->function->buckets));
 }
@@ -346,7 +347,7 @@ static void share(struct plan *plan, struct plan_probe *probe, struct plan_probe
 	const struct plan_probe *earlier = group[0];
 
 	for (size_t i = 0; i < n && !probe->shared_with; i++)
-		if (!group[i]->shared_with && same_settings(probe, group[i]))
+		if (!group[i]->shared_with && may_share(probe, group[i]))
 			earlier = probe->shared_with = group[i];
 	warn(plan, probe,
 	     arena_printf(

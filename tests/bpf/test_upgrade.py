@@ -150,6 +150,46 @@ class Upgrade(unittest.TestCase):
                 v.round()
                 self.assertEqual(e.histogram("work").count, before + 1000)
 
+    def test_two_targets(self):
+        """A measurement that two targets show is taken once, also when they were let go of."""
+        file = program()
+        with Exporter(config(*(target(file, "work", name=name) for name in "ab"))) as e:
+            def both(wanted):
+                wait_until(lambda: all(e.attached(target=name) == wanted for name in "ab"), 20)
+            for n in range(1, 4):
+                replace_by_rename(file, n)
+                wait_until(lambda n=n: all(e.scrape().value(UPGRADES, target=name) == n
+                                           for name in "ab"), 5)
+                both(1)
+            with open(file, "r+b") as out:
+                out.seek(0, os.SEEK_END)
+                out.write(b"\0")
+            both(0)
+            both(1)
+            with Victim(file, 1, 1000, "early") as v:
+                v.round()
+                for name in "ab":
+                    self.assertEqual(e.histogram("work", target=name).count, 1000)
+
+    def test_two_paths(self):
+        """Of two names of one file, one comes to mean another file: each shows its own."""
+        file = program()
+        other, link = other_build(file, 1), file + ".link"
+        os.symlink(file, link)
+        with Exporter(config(target(link, "work", name="link"),
+                             target(file, "work", name="file"))) as e:
+            os.symlink(other, link + ".new")
+            os.rename(link + ".new", link)
+            wait_until(lambda: e.scrape().value(UPGRADES, target="link") == 1 and
+                       e.attached(target="link") == 1, 5)
+            wait_until(lambda: len(builds(e)) == 2, 10)
+            for name, calls in ((file, 100), (other, 200)):
+                with Victim(name, 1, calls, "early") as v:
+                    v.round()
+            self.assertEqual(e.histogram("work", target="link").count, 200)
+            self.assertEqual(e.histogram("work", target="file").count, 100)
+        os.unlink(link)
+
     def test_open_calls(self):
         """A call that is open when its file is let go of ends as it should, or as detached."""
         file = program("blocked")
