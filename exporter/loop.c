@@ -98,6 +98,7 @@ int loop_every(struct loop *loop, uint64_t period_ms, loop_callback callback, vo
 }
 
 static atomic_bool stop_flag;
+static atomic_bool reload_pending; /* in the pipe: one reload does for all that ask before it */
 static int signal_pipe[2] = {-1, -1}; /* the handler writes the signal's number */
 
 static void handle_signal(int number)
@@ -114,6 +115,8 @@ static void handle_signal(int number)
 		_exit(128 + SIGINT);
 	if (number != SIGHUP)
 		stop_flag = true;
+	else if (atomic_exchange(&reload_pending, true))
+		return;
 	if (write(signal_pipe[1], &byte, 1) < 0)
 		errno = saved; /* the pipe is full of signals that tell the same */
 	errno = saved;
@@ -151,8 +154,11 @@ static void dispatch(const struct source *source)
 			source->callback(source->context, (int)ticks);
 		break;
 	case SOURCE_SIGNAL:
-		if (read(source->fd, &number, 1) == 1)
-			source->callback(source->context, number);
+		if (read(source->fd, &number, 1) != 1)
+			break;
+		if (number == SIGHUP)
+			reload_pending = false;
+		source->callback(source->context, number);
 		break;
 	}
 }

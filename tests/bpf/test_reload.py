@@ -172,6 +172,19 @@ class Reload(unittest.TestCase):
             reload(e, first)
             self.assertEqual(e.account("hold")["all"], 0)
 
+    def test_many_signals(self):
+        """One reload answers all signals that came before it: a storm does not outlast itself."""
+        text = config(target("libmany1000.so", {"match": "f*", "max": 2000, "exit": "none"}))
+        with Exporter(text) as e:
+            for _ in range(1000):
+                e.child.send_signal(signal.SIGHUP)
+                time.sleep(0.0005)
+            e.child.send_signal(signal.SIGTERM)
+            self.assertEqual(e.child.wait(10), 0)
+            done = [line for line in e.logs() if line["msg"] == "config reloaded"]
+            self.assertGreater(len(done), 0)
+            self.assertLess(len(done), 500)
+
     def test_over_http(self):
         text = config(target("shapes", "outer"))
         with Exporter(text, arguments=("--web.enable-lifecycle",)) as e:
