@@ -98,7 +98,7 @@ int loop_every(struct loop *loop, uint64_t period_ms, loop_callback callback, vo
 }
 
 static atomic_bool stop_flag;
-static atomic_bool reload_pending; /* in the pipe: one reload does for all that ask before it */
+static atomic_bool reload_pending;    /* in the pipe: one reload does for all that ask before it */
 static int signal_pipe[2] = {-1, -1}; /* the handler writes the signal's number */
 
 static void handle_signal(int number)

@@ -254,6 +254,12 @@ static void a_file_reached_by_two_paths_is_one_file(void **state)
 	(void)state;
 	struct plan *plan = resolve_many(&spec, targets, 2);
 	assert_int_equal(plan->n_files, 1);
+	assert_null(plan->probes[1].shared_with); /* each may come to mean another file */
+	assert_non_null(strstr(plan->probes[1].warning, "twice"));
+	plan_free(plan);
+
+	targets[1].binary = targets[0].binary;
+	plan = resolve_many(&spec, targets, 2);
 	assert_ptr_equal(plan->probes[1].shared_with, &plan->probes[0]);
 	plan_free(plan);
 
