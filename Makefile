@@ -299,6 +299,9 @@ install: all man
 	install -d $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter $(DESTDIR)$(PREFIX)/share/man/man{5,8}
 	install -m 644 $(wildcard README.md ARCHITECTURE.md CHANGELOG.md docs/*.md config/*.yaml) \
 	        $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter/
+	install -d $(DESTDIR)$(PREFIX)/share/uprobe_exporter/{dashboards,rules}
+	install -m 644 dashboards/*.json $(DESTDIR)$(PREFIX)/share/uprobe_exporter/dashboards/
+	install -m 644 dashboards/rules/*.yaml $(DESTDIR)$(PREFIX)/share/uprobe_exporter/rules/
 	for page in $(MAN_PAGES); do gzip -9n <$$page \
 	        >$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}.gz || exit 1; done
 

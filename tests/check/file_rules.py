@@ -10,7 +10,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 MOST_LINES = 500
 C_GLOBS = ("exporter/**/*.[chS]", "bpf/*.[ch]", "tests/unit/**/*.[ch]", "tests/fuzz/*.[ch]",
            "tests/victims/*.[ch]", "tests/bench/**/*.[ch]", "tests/kernels/**/*.[ch]")
-SCRIPT_GLOBS = ("tests/**/*.py", "tests/**/*.sh", "deploy/**/*.sh", "deploy/**/*.py", ".ci/run")
+SCRIPT_GLOBS = ("tests/**/*.py", "tests/**/*.sh", "deploy/**/*.sh", "deploy/**/*.py", "dashboards/*.py", ".ci/run")
 SPDX = re.compile(r"(/\* SPDX-[^\n]*\*/|// SPDX-[^\n]*)\n")
 C_COMMENT = re.compile(r"/\*.{10,}?\*/", re.S)
 # the comment may come after the license line, a shebang or a coding line

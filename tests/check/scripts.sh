@@ -11,7 +11,7 @@ done
 if command -v shellcheck >/dev/null; then
 	shellcheck "${shells[@]}" || status=1
 fi
-mapfile -t pythons < <(find tests deploy -name '*.py' | sort)
+mapfile -t pythons < <(find tests deploy dashboards -name '*.py' | sort)
 /usr/bin/python3 - "${pythons[@]}" <<'PY' || status=1
 import ast, sys
 for path in sys.argv[1:]:

@@ -1,22 +1,17 @@
 """Debian's Prometheus scrapes the exporter that measures the demo; asserted through its API."""
 
 import http.server
-import json
 import os
 import shutil
-import signal
-import socket
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
-import urllib.error
-import urllib.parse
 import urllib.request
 
 import victim
 from exporter import DURATION, Exporter, setUpModule
+from prometheus import Prometheus
 from victim import Victim, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -24,12 +19,6 @@ DEMO_SECONDS = 8
 QUANTILES = ("0.5", "0.9", "0.99")
 # hash_key takes about as long as its probe, which is part of what is measured: not compared.
 QUANTILE_FUNCTIONS = ("parse_request", "run_query", "flush_log")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class TextOnly(http.server.ThreadingHTTPServer):
@@ -57,61 +46,6 @@ class TextOnly(http.server.ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
         self.thread.join()
-
-
-class Prometheus:
-    def __init__(self, jobs):
-        self.folder = tempfile.mkdtemp(prefix="uprobe-test-prom-")
-        self.port = free_port()
-        configured = "global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n"
-        for job, port in jobs.items():
-            configured += (f"- job_name: {job}\n  static_configs: "
-                           f"[{{targets: ['127.0.0.1:{port}']}}]\n")
-        path = os.path.join(self.folder, "prometheus.yml")
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(configured)
-        with open(os.path.join(self.folder, "log"), "wb") as log:
-            self.child = subprocess.Popen(
-                ["prometheus", f"--config.file={path}", "--log.level=warn",
-                 f"--storage.tsdb.path={self.folder}/data",
-                 f"--web.listen-address=127.0.0.1:{self.port}"],
-                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
-            wait_until(self.is_ready, 60, "Prometheus is ready")
-        except BaseException:
-            self.stop()
-            raise
-
-    def is_ready(self):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/ready", timeout=5) as a:
-                return a.status == 200
-        except (urllib.error.URLError, OSError):
-            return False
-
-    def api(self, path, **query):
-        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=20) as answer:
-            return json.load(answer)["data"]
-
-    def query(self, expression):
-        """[(labels, number)]"""
-        return [(item["metric"], float(item["value"][1]))
-                for item in self.api("query", query=expression)["result"]]
-
-    def one(self, expression):
-        found = self.query(expression)
-        assert len(found) == 1, (expression, found)
-        return found[0][1]
-
-    def stop(self):
-        self.child.send_signal(signal.SIGTERM)
-        try:
-            self.child.wait(30)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            self.child.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def demo_config():

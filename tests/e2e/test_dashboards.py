@@ -1,0 +1,212 @@
+"""Dashboards and rules: as generated, right by promtool, and every query of every panel returns
+data from a real Prometheus that scrapes the exporter at work."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import victim
+from exporter import Exporter, function, setUpModule, yaml
+from prometheus import Prometheus
+from usdt import pair
+from victim import Victim, wait_until
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDER = os.path.join(ROOT, "dashboards")
+RULES = os.path.join(FOLDER, "rules")
+NAMES = ("overview", "function", "exporter")
+FUNCTIONS = ("parse_request", "run_query", "flush_log")
+RATE_SECONDS = 10
+# What stands for the variables: everything, as when "All" is chosen.
+VARIABLES = {"$__rate_interval": f"{RATE_SECONDS}s", "$__range": "60s", "$job": ".*",
+             "$instance": ".*", "$target": ".*", "$function": ".*", "$probe": ".*"}
+
+
+def dashboards():
+    for name in NAMES:
+        with open(os.path.join(FOLDER, name + ".json"), encoding="utf-8") as file:
+            yield name, json.load(file)
+
+
+def queries():
+    """(dashboard, panel's title, query)"""
+    for name, board in dashboards():
+        for panel in board["panels"]:
+            for target in panel.get("targets", ()):
+                yield name, panel["title"], target
+
+
+def expanded(expression):
+    for variable, value in VARIABLES.items():
+        expression = expression.replace(variable, value)
+    assert "$" not in expression, expression
+    return expression
+
+
+def workload_config():
+    """Timed, counted, one that is not there, and USDT probes of both kinds."""
+    return yaml({"targets": [
+        {"name": "demo", "binary": victim.path("demo"), "functions": [
+            *map(function, FUNCTIONS), function("hash_key", exit="none"), function("not_there")]},
+        {"name": "marks", "binary": victim.path("marks"), "usdt": [
+            {"probe": "marks:hit"}, pair("work", "marks:work__start", "marks:work__done")]}]})
+
+
+class Workload:
+    """The exporter, Prometheus and the programs that are measured."""
+
+    def __init__(self, seconds, rules=()):
+        self.exporter = Exporter(workload_config())
+        self.prometheus = Prometheus({"uprobe": self.exporter.port}, rules)
+        time.sleep(2)  # the first scrapes see zeros
+        with Victim("demo", seconds) as demo, Victim("marks", 50, 2) as marks:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                marks.round()
+                time.sleep(0.3)
+            demo.result(60 + seconds)
+            demo.end()
+            marks.end()
+
+    def stop(self):
+        self.prometheus.stop()
+        self.exporter.__exit__(None)
+
+
+class Files(unittest.TestCase):
+    def test_as_generated(self):
+        subprocess.run([sys.executable, FOLDER + "/generate.py", "--check"], check=True)
+
+    def test_check_notices_a_change(self):
+        with tempfile.TemporaryDirectory() as folder:
+            generate = [sys.executable, FOLDER + "/generate.py", folder]
+            subprocess.run(generate, check=True)
+            subprocess.run([*generate, "--check"], check=True)
+            with open(folder + "/overview.json", "a", encoding="utf-8") as out:
+                out.write("\n")
+            self.assertNotEqual(subprocess.run([*generate, "--check"], check=False,
+                                               capture_output=True).returncode, 0)
+
+    def test_promtool(self):
+        if not shutil.which("promtool"):
+            self.skipTest("promtool is not installed")
+        rules = [os.path.join(RULES, name) for name in os.listdir(RULES) if name != "tests.yaml"]
+        for command in (["check", "rules", *rules], ["test", "rules", RULES + "/tests.yaml"]):
+            result = subprocess.run(["promtool", *command], capture_output=True, text=True,
+                                    check=False)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_every_alert_is_tested_and_has_a_runbook(self):
+        with open(RULES + "/alerts.yaml", encoding="utf-8") as alerts, \
+                open(RULES + "/tests.yaml", encoding="utf-8") as tests:
+            text, tests = alerts.read(), tests.read()
+        names = re.findall(r"- alert: (\w+)", text)
+        self.assertGreater(len(names), 5)
+        for name, body in zip(names, text.split("- alert: ")[1:]):
+            self.assertRegex(tests, rf"alertname: {name}\n +exp_alerts", name)
+            self.assertRegex(tests, rf"alertname: {name}}}", name)  # and when it does not fire
+            self.assertRegex(body, r"runbook: >-\n +\S", name)
+
+    def test_panels_do_not_overlap(self):
+        for name, board in dashboards():
+            taken = set()
+            for panel in board["panels"]:
+                at = panel["gridPos"]
+                cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
+                         for y in range(at["y"], at["y"] + at["h"])}
+                self.assertFalse(taken & cells, (name, panel["title"]))
+                self.assertLessEqual(at["x"] + at["w"], 24)
+                taken |= cells
+
+
+class Queries(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("prometheus"):
+            raise unittest.SkipTest("Prometheus is not installed")
+        cls.rules = tempfile.mkdtemp(prefix="uprobe-test-rules-")
+        cls.addClassCleanup(shutil.rmtree, cls.rules)
+        path = os.path.join(cls.rules, "recording.yaml")
+        with open(RULES + "/recording.yaml", encoding="utf-8") as file, \
+                open(path, "w", encoding="utf-8") as out:
+            out.write(file.read().replace("[5m]", f"[{RATE_SECONDS}s]"))
+        cls.workload = Workload(RATE_SECONDS, [path])
+        cls.addClassCleanup(cls.workload.stop)
+        cls.prometheus = cls.workload.prometheus
+
+    def data(self, expression):
+        return [(labels, value) for labels, value in self.prometheus.query(expression)
+                if value == value]  # a quantile of nothing is NaN
+
+    def test_every_query_returns_data(self):
+        count = 0
+        for name, title, query in queries():
+            with self.subTest(dashboard=name, panel=title, query=query["refId"]):
+                self.assertTrue(self.data(expanded(query["expr"])), query["expr"])
+            count += 1
+        self.assertGreater(count, 50)
+
+    def test_legends_and_columns_name_labels_that_are_there(self):
+        for name, title, query in queries():
+            wanted = re.findall(r"{{(\w+)}}", query["legendFormat"])
+            for labels, _ in self.data(expanded(query["expr"])):
+                self.assertLessEqual(set(wanted), set(labels), (name, title))
+
+    def test_tables_show_labels_that_are_there(self):
+        for name, board in dashboards():
+            for panel in board["panels"]:
+                if panel["type"] != "table":
+                    continue
+                columns = next(t for t in panel["transformations"]
+                               if t["id"] == "filterFieldsByName")["options"]["include"]["names"]
+                found = [labels for target in panel["targets"]
+                         for labels, _ in self.data(expanded(target["expr"]))]
+                known = set().union(*found)
+                missing = set(columns) - known - {"probe"}
+                self.assertFalse(missing, (name, panel["title"]))
+
+    def test_variables_offer_something(self):
+        for name, board in dashboards():
+            for variable in board["templating"]["list"]:
+                if variable["type"] != "query":
+                    continue
+                selector, label = re.match(r"label_values\((.*), (\w+)\)",
+                                           variable["query"]["query"]).groups()
+                found = {labels.get(label) for labels, _ in self.prometheus.query(expanded(selector))}
+                self.assertTrue(found - {None}, (name, variable["name"]))
+
+    def test_numbers_are_the_workloads(self):
+        """Not just any data: what the panels show is what the program did."""
+        def one(title, dashboard, ref, **labels):
+            query = next(q for d, t, q in queries()
+                         if (d, t, q["refId"]) == (dashboard, title, ref))
+            found = [v for have, v in self.data(expanded(query["expr"]))
+                     if labels.items() <= have.items()]
+            self.assertEqual(len(found), 1, (title, labels, found))
+            return found[0]
+        self.assertEqual(one("Configured", "overview", "A"), 7)
+        self.assertEqual(one("Attached", "overview", "A"), 6)
+        self.assertEqual(one("Not attached", "overview", "A"), 1)
+        # the demo's flush_log sleeps 10 to 40 ms, run_query 0.5 to 2 ms
+        for title in ("p50", "p90", "p99"):
+            self.assertTrue(0.01 <= one(title, "overview", "A", function="flush_log") <= 0.1)
+            self.assertTrue(0.0005 <= one(title, "overview", "A", function="run_query") <= 0.025)
+        self.assertEqual(
+            one("Not attached, and why", "overview", "A", reason="symbol_not_found",
+                function="not_there"), 1)
+
+    def test_recorded_quantiles(self):
+        for q in ("p50", "p90", "p99"):
+            for record, labels in ((f"target_function:uprobe_function_duration_seconds:{q}",
+                                    {"target": "demo", "function": "flush_log"}),
+                                   (f"target_probe:uprobe_usdt_duration_seconds:{q}",
+                                    {"target": "marks", "probe": "work"})):
+                wait_until(lambda record=record, labels=labels: [
+                    v for have, v in self.prometheus.query(f"last_over_time({record}[60s])")
+                    if labels.items() <= have.items()], 10, record)
