@@ -165,8 +165,8 @@ static __always_inline void leave_word(void *map, __u32 id, enum up_abandoned re
 	bpf_map_update_elem(map, &id, &word, BPF_ANY);
 }
 
-/* The current thread ends; with the last one goes the process. */
-static __always_inline void calls_end_thread(bool opened)
+/* The current thread ends. Whether it is the last of its process, which ends with it. */
+static __always_inline bool calls_end_thread(bool opened)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -175,9 +175,10 @@ static __always_inline void calls_end_thread(bool opened)
 	if (opened)
 		leave_word(&ended_threads, (__u32)pid_tgid, UP_ABANDONED_THREAD_EXIT);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
-		return;
+		return false;
 	if (!bpf_map_delete_elem(&callers, &tgid))
 		leave_word(&ended_processes, tgid, UP_ABANDONED_THREAD_EXIT);
+	return true;
 }
 
 /* The process gets a new image: all of its calls end. */

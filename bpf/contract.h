@@ -121,7 +121,7 @@ struct up_probe {
 	__u32 bounds;	  /* index into the map `bounds` */
 	__u32 flags;	  /* enum up_probe_flags */
 	__u32 generation; /* changes when the id is given to another probe: stale frames are told */
-	__u32 tgid;	  /* count only this process (initial pid namespace); 0: every process */
+	__u32 filter;	  /* 1 + the filter whose processes count; 0: every process */
 	__s32 sp_adjust;  /* bytes to add to sp at this site to get sp at the function's entry */
 	__u32 entry;	  /* exit sites, USDT sites: probe id of the entry, which is the series */
 	__u32 condition;  /* enum up_condition: the hit counts only if it holds */
@@ -209,6 +209,69 @@ struct up_ended {
 	__u32 reason;  /* enum up_abandoned */
 	__u32 spare;
 };
+
+/* ---- processes ---- */
+
+/*
+ * Process filters. Which processes they select is in the map `selected`, by tgid. The exporter puts
+ * in what it finds in /proc; forks, program starts and ends are followed by the kernel programs,
+ * so that a process that starts is measured from its first instruction on, as far as the kernel can
+ * tell: the rest the exporter decides when it hears of the start.
+ */
+#define UP_FILTERS	 128
+#define UP_SELECTED_ROOM 65536 /* processes selected at once */
+
+struct up_selected {
+	__u64 start_ticks; /* of the process, 1/100 s since boot: the same tgid later is another */
+	__u8 itself[UP_FILTERS];    /* not 0: the filter matches the process */
+	__u8 inherited[UP_FILTERS]; /* it matches one that the process descends from */
+};
+
+/* What the kernel programs decide by when a program is started. */
+enum up_rule_part {
+	UP_RULE_EXE = 1,    /* one of these inodes; others may be the same path elsewhere */
+	UP_RULE_COMM = 2,   /* the name it has then */
+	UP_RULE_CGROUP = 4, /* in this cgroup (v2) or below it */
+	UP_RULE_OTHERS = 8, /* there is more to it: the exporter decides */
+};
+
+#define UP_RULE_INODES 4
+
+struct up_rule {
+	__u32 parts; /* enum up_rule_part */
+	__u32 cgroup_level;
+	__u64 cgroup;
+	char comm[16];
+	struct {
+		__u64 ino;
+		__u32 dev; /* as the kernel has it: major << 20 | minor */
+		__u32 used;
+	} exe[UP_RULE_INODES];
+};
+
+/* What children inherit of what selected their parent: not 0 for filters that are so. */
+struct up_inherit {
+	__u8 as_itself[UP_FILTERS];	/* a child is like its parent until it starts a program */
+	__u8 as_descendant[UP_FILTERS]; /* `children: true` */
+};
+
+/* What the exporter asks the program `select` for: arguments of a test run. */
+enum up_select_argument {
+	UP_SELECT_TGID,
+	UP_SELECT_START_TICKS,
+	UP_SELECT_FILTER,
+	UP_SELECT_INHERITED, /* 0: by itself */
+	UP_SELECT_ON,
+	UP_SELECT_ARGUMENTS,
+};
+
+/* A program was started in this process, and the exporter has to decide. */
+struct up_started {
+	__u32 tgid;
+	__u32 spare;
+};
+
+#define UP_STARTED_BYTES (256 << 10)
 
 /* ---- files ---- */
 

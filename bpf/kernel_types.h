@@ -19,28 +19,6 @@ struct uprobes_state {
 	struct xol_area *xol_area;
 };
 
-struct mm_struct {
-	unsigned long start_stack;
-	struct uprobes_state uprobes_state;
-};
-
-typedef struct {
-	int counter;
-} atomic_t;
-
-struct signal_struct {
-	atomic_t live; /* threads of the process that have not begun to exit */
-};
-
-struct thread_struct {
-	unsigned long fsbase; /* x86-64 */
-};
-
-/* kernel/events/uprobes.c: pending returns of a thread. */
-struct uprobe_task {
-	unsigned int depth;
-};
-
 struct rb_node {
 	struct rb_node *rb_right, *rb_left;
 };
@@ -75,7 +53,34 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 
+struct mm_struct {
+	unsigned long start_stack;
+	struct file *exe_file;
+	struct uprobes_state uprobes_state;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads of the process that have not begun to exit */
+};
+
+struct thread_struct {
+	unsigned long fsbase; /* x86-64 */
+};
+
+/* kernel/events/uprobes.c: pending returns of a thread. */
+struct uprobe_task {
+	unsigned int depth;
+};
+
 struct task_struct {
+	int pid, tgid;
+	char comm[16];
+	struct task_struct *group_leader;
+	unsigned long long start_boottime; /* ns */
 	struct uprobe_task *utask;
 	struct mm_struct *mm;
 	struct signal_struct *signal;

@@ -9,6 +9,7 @@
 
 #include "args.bpf.h"
 #include "calls.bpf.h"
+#include "select.bpf.h"
 
 /* What the measurement that begins or ends here is kept under; false when it cannot be told. */
 static __always_inline bool mark_key(struct pt_regs *ctx, const struct up_probe *mark,
@@ -46,7 +47,7 @@ static __always_inline void mark_hit(struct pt_regs *ctx, const struct up_probe 
 	struct up_probe *entry = probe_get(mark->entry);
 	struct up_call_key key;
 
-	if (mark->tgid && mark->tgid != bpf_get_current_pid_tgid() >> 32)
+	if (!is_selected(mark))
 		return;
 	struct up_slot *slot = entry ? slot_get(entry->slot) : NULL;
 	if (!slot)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "marks.bpf.h"
+#include "select.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -27,7 +28,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx)
 
 	if (!probe || !(probe->flags & UP_PROBE_ENABLED))
 		return false;
-	if (probe->tgid && probe->tgid != bpf_get_current_pid_tgid() >> 32)
+	if (!is_selected(probe))
 		return false;
 	if (!condition_holds(ctx, probe))
 		return false;
@@ -134,7 +135,32 @@ int mark(struct pt_regs *ctx)
 SEC("tp_btf/sched_process_exit")
 int thread_exit(void *ctx)
 {
-	calls_end_thread(frames_drain(UP_ABANDONED_THREAD_EXIT));
+	if (calls_end_thread(frames_drain(UP_ABANDONED_THREAD_EXIT)))
+		select_ended();
+	return 0;
+}
+
+/* Arguments of the tracepoint: the parent, which is current, and the child. */
+SEC("tp_btf/sched_process_fork")
+int thread_fork(__u64 *ctx)
+{
+	select_forked((struct task_struct *)ctx[1]);
+	return 0;
+}
+
+/* Arguments: the cgroup, its path, the task. */
+SEC("tp_btf/cgroup_attach_task")
+int cgroup_moved(__u64 *ctx)
+{
+	select_moved((struct task_struct *)ctx[2]);
+	return 0;
+}
+
+/* Run by the exporter itself. */
+SEC("raw_tp")
+int decide(struct bpf_raw_tracepoint_args *ctx)
+{
+	select_decided(ctx->args);
 	return 0;
 }
 
@@ -143,5 +169,6 @@ int thread_exec(void *ctx)
 {
 	frames_drain(UP_ABANDONED_EXEC);
 	calls_end_image();
+	select_started();
 	return 0;
 }

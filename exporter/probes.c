@@ -36,6 +36,7 @@ struct probes *probes_new(const struct spec *spec, struct attach *attach, struct
 
 	probes->spec = spec;
 	probes->attach = attach;
+	probes->filters = filters_new(attach);
 	probes->loop = loop;
 	probes->started_unix = table_now_unix();
 	probes->reload_successful = true; /* of the config read at start */
@@ -58,12 +59,14 @@ void probes_free(struct probes *probes)
 		return;
 	for (size_t i = 0; i < probes->n_targets; i++)
 		table_fini_target(&probes->targets[i]);
+	filters_free(probes->filters);
 	for (size_t i = 0; i < probes->plans.n; i++)
 		plan_free(probes->plans.at[i]);
 	vec_fini(&probes->plans);
 	for (size_t i = 0; i < probes->specs.n; i++)
 		spec_free(probes->specs.at[i]);
 	vec_fini(&probes->specs);
+
 	pthread_mutex_destroy(&probes->lock);
 	pthread_mutex_destroy(&probes->sweep_lock);
 	free(probes->targets);
@@ -92,6 +95,7 @@ void probes_attach(struct probes *probes)
 {
 	for (size_t i = 0; i < probes->n_targets; i++)
 		follow_process(probes, &probes->targets[i]);
+	filters_set(probes->filters, probes->spec);
 	attach_first(probes, probes->plans.at[0]);
 	atomic_store(&probes->ready, !*loop_stop_flag());
 }
@@ -154,6 +158,7 @@ void probes_count(const struct probes *probes, size_t *attached, size_t *all)
 void probes_retry(struct probes *probes)
 {
 	sweep(probes);
+	filters_tick(probes->filters);
 	for (size_t i = 0; i < probes->n_targets; i++) {
 		struct target *target = &probes->targets[i];
 		struct file_stamp stamp = file_stamp_of(target->spec->binary);

@@ -248,6 +248,7 @@ void probes_reload(struct probes *probes, struct spec *spec)
 	pthread_mutex_unlock(&probes->lock);
 	pthread_mutex_unlock(&probes->sweep_lock);
 	release_before(&reload);
+	filters_set(probes->filters, spec); /* numbers of filters that ended are free by now */
 	table_attach(probes, reload.plan, reload.owners);
 	table_drop_unused(probes);
 	vec_fini(&reload.series);

@@ -95,6 +95,20 @@ static void note(struct probes *probes, struct probe *probe, const struct plan_p
 		log_refused(probe, *result->detail ? result->detail : plan->detail);
 }
 
+static int filter_of(const struct probes *probes, const struct plan_probe *plan,
+		     struct attach_result *result)
+{
+	struct err err;
+	int filter = filters_of(probes->filters, plan->target, &err);
+
+	if (filter < 0) {
+		result->reason = err.reason;
+		snprintf(result->detail, sizeof(result->detail), "%.*s",
+			 (int)sizeof(result->detail) - 1, err.msg);
+	}
+	return filter;
+}
+
 void table_attach(struct probes *probes, const struct plan *plan, struct probe *const *owners)
 {
 	struct attach_result *results = alloc_zero(plan->n_probes, sizeof(*results));
@@ -102,6 +116,7 @@ void table_attach(struct probes *probes, const struct plan *plan, struct probe *
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		results[i].attached = !owners[i] || owners[i]->status.attached;
 		results[i].series = owners[i] ? owners[i]->series : -1;
+		results[i].filter = filter_of(probes, &plan->probes[i], &results[i]);
 	}
 	attach_plan(probes->attach, plan, results);
 	/* Asked to end in the middle of it: what was not attached any more is no outcome. */

@@ -10,6 +10,7 @@
 
 #include "base/vec.h"
 #include "file_stamp.h"
+#include "filters.h"
 #include "kernel/attach.h"
 #include "loop.h"
 #include "probe.h"
@@ -32,6 +33,7 @@ struct probes {
 	const struct spec *spec;  /* the one in force; of `specs` */
 	VEC(struct spec *) specs; /* that some plan is of; owned, but the first is the caller's */
 	struct attach *attach;
+	struct filters *filters; /* owned */
 	struct loop *loop;
 	VEC(struct plan *) plans; /* that some probe points into; owned */
 	struct target *targets;	  /* n_targets, as in `spec` */

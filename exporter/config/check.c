@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "bpf/contract.h"
-#include "config/parse_process.h"
 
 /* ---- names that must differ ---- */
 
@@ -199,23 +198,8 @@ static void warn_unused_buckets(struct report *report, const struct draft *draft
 	}
 }
 
-/* Filters that are read, but that nothing acts on yet. */
-static void refuse_filters(struct report *report, const struct yaml_value *process)
-{
-	for (size_t i = 0; process && i < process->n; i++) {
-		const struct yaml_value *key = process->pairs[i].key;
-		for (size_t f = 0; f < parse_process_schema.n; f++)
-			if (!strcmp(key->text, parse_process_schema.fields[f].name) &&
-			    strcmp(key->text, "pid") != 0)
-				report_error(report, key->span, "`%s` is not supported yet",
-					     key->text);
-	}
-}
-
 void check_draft(struct report *report, const struct draft *draft)
 {
-	for (size_t t = 0; t < draft->targets.n; t++)
-		refuse_filters(report, draft->targets.at[t].process);
 	check_target_names(report, draft);
 	for (size_t t = 0; t < draft->targets.n; t++) {
 		check_function_names(report, &draft->targets.at[t], false);

@@ -10,7 +10,6 @@
 
 #include "base/vec.h"
 #include "config/report.h"
-#include "config/yaml.h"
 #include "model/spec.h"
 
 struct draft_function {
@@ -25,9 +24,8 @@ struct draft_function {
 };
 
 struct draft_target {
-	struct spec_target spec;	  /* without functions */
-	struct span place;		  /* its name */
-	const struct yaml_value *process; /* as written, borrowed from the tree; NULL: not there */
+	struct spec_target spec; /* without functions */
+	struct span place;	 /* its name */
 	VEC(struct draft_function) functions;
 };
 

@@ -236,7 +236,7 @@ void parse_process(struct parser *p, const struct yaml_value *value, struct draf
 			     "`process` is empty: to measure every process, leave it out");
 		return;
 	}
-	into->process = value;
 	fields_read(&p->context, &parse_process_schema, value, &into->spec.process);
-	into->spec.pid = into->spec.process.pid;
+	/* Then links for this process alone will do. */
+	into->spec.pid = into->spec.process.children ? 0 : into->spec.process.pid;
 }

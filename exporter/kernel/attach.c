@@ -79,6 +79,11 @@ uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most)
 	return maps_memory_bytes(attach->loaded.maps, at_most);
 }
 
+struct select *attach_select(struct attach *attach)
+{
+	return &attach->loaded.select;
+}
+
 /* ---- attaching a plan ---- */
 
 /* A plan on its way to its links. */
@@ -106,13 +111,17 @@ static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 	return true;
 }
 
+/* The kernel's own filter does for a pid, where it works. */
 static void enable_list(struct attach *attach, const struct group *group,
-			const struct site_list *list)
+			const struct site_list *list, const struct attaching *attaching)
 {
-	uint32_t tgid = attach->loaded.feature.pid_filter ? 0 : (uint32_t)group->pid;
-
-	for (size_t i = 0; i < list->n; i++)
-		maps_enable(attach->loaded.maps, (int)list->cookies[i], tgid);
+	for (size_t i = 0; i < list->n; i++) {
+		size_t owner = list->owners[i];
+		bool by_kernel = spec_is_pid_only(attaching->plan->probes[owner].target) &&
+				 attach->loaded.feature.pid_filter && group->pid;
+		maps_enable(attach->loaded.maps, (int)list->cookies[i],
+			    by_kernel ? 0 : (uint32_t)attaching->results[owner].filter);
+	}
 }
 
 static void enable_group(struct attach *attach, const struct group *group,
@@ -129,8 +138,8 @@ static void enable_group(struct attach *attach, const struct group *group,
 		group->strategy == STRATEGY_RETURN_SITES || group->strategy == STRATEGY_USDT;
 	if (open->keeps_calls)
 		attach->keeps_calls = true;
-	enable_list(attach, group, &group->exits); /* before the calls that need them */
-	enable_list(attach, group, &group->entries);
+	enable_list(attach, group, &group->exits, attaching); /* before the calls that need them */
+	enable_list(attach, group, &group->entries, attaching);
 	for (size_t i = 0; i < group->entries.n; i++) {
 		size_t owner = group->entries.owners[i];
 		struct attach_result *result = &attaching->results[owner];
@@ -143,7 +152,7 @@ static void enable_group(struct attach *attach, const struct group *group,
 }
 
 /* Before 6.10 the kernel's pid filter misses threads; ours compares initial-namespace pids. */
-static bool in_initial_pid_namespace(void)
+bool attach_in_initial_pid_namespace(void)
 {
 	char link[64] = "";
 
@@ -168,7 +177,7 @@ static bool may_link_openly(const struct group *group, const struct spec_target 
 	const char *against = NULL;
 	enum reason reason = REASON_KERNEL_UNSUPPORTED;
 
-	if (!in_initial_pid_namespace()) {
+	if (!attach_in_initial_pid_namespace()) {
 		against = "this kernel's pid filter misses threads (mended in 6.10), and the "
 			  "exporter runs in a pid namespace of its own: run it with the host's";
 	} else if (group->file->mapping_programs > 1 && target->host_cost == HOST_COST_REFUSE) {
@@ -237,6 +246,8 @@ static bool can_attach(struct attach *attach, const struct attaching *attaching,
 
 	if (result->attached)
 		return false; /* by an earlier plan */
+	if (result->filter < 0 && !probe->reason)
+		return false;
 	result->reason = probe->reason;
 	result->detail[0] = '\0';
 	return probe->reason == REASON_NONE && !shows_another(attaching, index) &&

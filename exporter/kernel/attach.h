@@ -55,11 +55,19 @@ bool attach_pid_filter_covers_threads(const struct attach *attach);
 /* Bytes of map memory in use, and what it will be when all series are in use. */
 uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most);
 
+/* Process filters. Main thread only. */
+struct select;
+struct select *attach_select(struct attach *attach);
+/* Whether the pids that this process sees are the kernel's own. */
+bool attach_in_initial_pid_namespace(void);
+
 struct attach_result {
 	bool attached;
 	enum reason reason; /* why not; REASON_NONE when attached */
 	char detail[256];   /* for people; "" when attached */
 	int series;	    /* for attach_read; -1 while there is none */
+	int filter; /* in: 1 + the filter of the processes that count; 0: every process; -1: there
+		     * can be none, and `reason` and `detail` say why: it is not attached */
 };
 
 /*
@@ -68,8 +76,9 @@ struct attach_result {
  * are grouped into one link per file, direction and process; refused ones are found by bisecting
  * and the rest is kept. Probes `shared_with` another get that one's series.
  *
- * On entry results[i].attached says which probes are attached already (they are left alone), and
- * results[i].series which series a probe has from an earlier try (-1: none).
+ * On entry results[i].attached says which probes are attached already (they are left alone),
+ * results[i].series which series a probe has from an earlier try (-1: none), and results[i].filter
+ * whom it counts.
  */
 void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results);
 

@@ -39,11 +39,12 @@ static struct object_sizes sizes_for(const struct spec_limits *limits)
 
 void load_close(struct loaded *loaded)
 {
-	if (loaded->exit_fd >= 0)
-		close(loaded->exit_fd);
-	if (loaded->exec_fd >= 0)
-		close(loaded->exec_fd);
-	loaded->exit_fd = loaded->exec_fd = -1;
+	for (size_t i = 0; i < LOAD_HOOKS; i++) {
+		if (loaded->hook_fds[i] >= 0)
+			close(loaded->hook_fds[i]);
+		loaded->hook_fds[i] = -1;
+	}
+	select_fini(&loaded->select);
 	maps_close(loaded->maps);
 	loaded->maps = NULL;
 	object_close(&loaded->object);
@@ -51,17 +52,20 @@ void load_close(struct loaded *loaded)
 
 static int link_tracepoints(struct loaded *loaded, struct err *err)
 {
-	loaded->exit_fd = link_tracepoint(loaded->object.prog_thread_exit);
-	loaded->exec_fd = link_tracepoint(loaded->object.prog_thread_exec);
-	int result = loaded->exit_fd < 0   ? loaded->exit_fd
-		     : loaded->exec_fd < 0 ? loaded->exec_fd
-					   : 0;
-	if (!result)
+	const int programs[LOAD_HOOKS] = {
+		loaded->object.prog_thread_exit, loaded->object.prog_thread_exec,
+		loaded->object.prog_thread_fork, loaded->object.prog_cgroup_moved};
+	int result = 0;
+
+	for (size_t i = 0; i < LOAD_HOOKS && result >= 0; i++)
+		loaded->hook_fds[i] = result = link_tracepoint(programs[i]);
+	if (result >= 0)
 		return 0;
 	struct strbuf why = {0};
 	privs_explain(loaded->object.form->tier, result, &why);
 	err_set(err, result, REASON_KERNEL_UNSUPPORTED,
-		"cannot follow thread ends (sched_process_exit, sched_process_exec): %s",
+		"cannot follow processes (tracepoints sched_process_exit, sched_process_exec, "
+		"sched_process_fork, cgroup_attach_task): %s",
 		strbuf_text(&why));
 	strbuf_fini(&why);
 	return result;
@@ -81,6 +85,8 @@ static int try_form(const struct attach_options *options, const struct object_fo
 		result = feature_try(&loaded->object, loaded->maps, &loaded->feature, err);
 	if (!result)
 		result = link_tracepoints(loaded, err);
+	if (!result)
+		result = select_init(&loaded->select, &loaded->object, err);
 	if (result)
 		load_close(loaded);
 	return result;
@@ -109,7 +115,7 @@ int load_open(const struct attach_options *options, struct loaded *loaded, struc
 	struct strbuf tried = {0};
 	int first_error = -ENOTSUP;
 
-	*loaded = (struct loaded){.exit_fd = -1, .exec_fd = -1};
+	*loaded = (struct loaded){.hook_fds = {-1, -1, -1, -1}};
 	for (const struct object_form *form = object_forms; form->name; form++) {
 		struct err why;
 		if (options->tier != TIER_AUTO && options->tier != form->tier)

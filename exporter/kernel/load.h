@@ -8,12 +8,16 @@
 #include "kernel/feature.h"
 #include "kernel/maps.h"
 #include "kernel/object.h"
+#include "kernel/select.h"
+
+enum { LOAD_HOOKS = 4 };
 
 struct loaded {
 	struct object object;
 	struct maps *maps; /* owned */
 	struct feature feature;
-	int exit_fd, exec_fd; /* tracepoints that end the calls of a thread; -1 when closed */
+	struct select select;
+	int hook_fds[LOAD_HOOKS]; /* tracepoints on threads' and processes' lives; -1 when closed */
 };
 
 /* Try the forms of the wanted tier, best first. On failure `err` says what is in the way. */

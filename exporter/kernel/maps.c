@@ -390,11 +390,11 @@ int maps_series_of(const struct maps *maps, int id)
 	return maps->series_of[id];
 }
 
-void maps_enable(struct maps *maps, int id, uint32_t tgid)
+void maps_enable(struct maps *maps, int id, uint32_t filter)
 {
 	struct up_probe *probe = &maps->probes[id];
 
-	probe->tgid = tgid;
+	probe->filter = filter;
 	__atomic_fetch_or(&probe->flags, UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 }
 

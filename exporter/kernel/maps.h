@@ -70,8 +70,11 @@ void maps_abandon(struct maps *maps, int id, enum up_abandoned reason);
 /* The same as lost. */
 void maps_lose(struct maps *maps, int id, enum up_lost reason);
 
-/* Write a probe record: count or ignore; `tgid` 0 counts every process. */
-void maps_enable(struct maps *maps, int probe, uint32_t tgid);
+/*
+ * Write a probe record: count or ignore. `filter` is 1 + that of the processes that count; 0: every
+ * process.
+ */
+void maps_enable(struct maps *maps, int probe, uint32_t filter);
 void maps_disable(struct maps *maps, int probe);
 
 /* Sum a series over its shards; takes no system call and may run in any thread. */

@@ -134,6 +134,9 @@ static void find_descriptors(struct object *object)
 	object->prog_mark = program_fd(bpf, "mark");
 	object->prog_thread_exit = program_fd(bpf, "thread_exit");
 	object->prog_thread_exec = program_fd(bpf, "thread_exec");
+	object->prog_thread_fork = program_fd(bpf, "thread_fork");
+	object->prog_cgroup_moved = program_fd(bpf, "cgroup_moved");
+	object->prog_decide = program_fd(bpf, "decide");
 	object->map_probes = map_fd(bpf, "probes");
 	object->map_bounds = map_fd(bpf, "bounds");
 	object->map_chunks = map_fd(bpf, "chunks");
@@ -141,6 +144,11 @@ static void find_descriptors(struct object *object)
 	object->map_ended_threads = map_fd(bpf, "ended_threads");
 	object->map_ended_processes = map_fd(bpf, "ended_processes");
 	object->map_retired = map_fd(bpf, "retired");
+	object->map_selected = map_fd(bpf, "selected");
+	object->map_rules = map_fd(bpf, "rules");
+	object->map_inherit = map_fd(bpf, "inherit");
+	object->map_n_filters = map_fd(bpf, "n_filters");
+	object->map_started = map_fd(bpf, "started");
 }
 
 static int load(const struct object *object)

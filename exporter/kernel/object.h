@@ -33,9 +33,11 @@ struct object {
 	struct bpf_object *bpf; /* owned */
 	/* Descriptors owned by `bpf`; -1 where the form has no such program. */
 	int prog_session, prog_entry, prog_leave, prog_site, prog_mark;
-	int prog_thread_exit, prog_thread_exec;
+	int prog_thread_exit, prog_thread_exec, prog_thread_fork, prog_cgroup_moved;
+	int prog_decide;
 	int map_probes, map_bounds, map_chunks, map_calls;
 	int map_ended_threads, map_ended_processes, map_retired;
+	int map_selected, map_rules, map_inherit, map_n_filters, map_started;
 	struct object_sizes sizes;
 };
 

@@ -43,9 +43,27 @@ bool spec_same_function(const struct spec_function *a, const struct spec_functio
 	       a->exit == b->exit && buckets_equal(&a->buckets, &b->buckets);
 }
 
+bool spec_same_process(const struct spec_process *a, const struct spec_process *b)
+{
+	return a->pid == b->pid && same_text(a->pidfile, b->pidfile) && same_text(a->exe, b->exe) &&
+	       same_text(a->comm, b->comm) && same_text(a->cmdline, b->cmdline) &&
+	       same_text(a->user, b->user) && a->uid == b->uid && same_text(a->cgroup, b->cgroup) &&
+	       same_text(a->container, b->container) && same_text(a->pod, b->pod) &&
+	       same_text(a->namespace, b->namespace) && a->children == b->children;
+}
+
+bool spec_is_pid_only(const struct spec_target *target)
+{
+	struct spec_process others = target->process;
+
+	others.pid = 0;
+	return target->pid && !spec_process_is_set(&others) && !others.children;
+}
+
 bool spec_same_target(const struct spec_target *a, const struct spec_target *b)
 {
-	return same_text(a->name, b->name) && same_text(a->binary, b->binary) && a->pid == b->pid;
+	return same_text(a->name, b->name) && same_text(a->binary, b->binary) && a->pid == b->pid &&
+	       spec_same_process(&a->process, &b->process);
 }
 
 bool spec_is_usdt(const struct spec_function *function)

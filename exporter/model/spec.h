@@ -102,10 +102,13 @@ struct spec_process {
 /* Whether it selects at all; else every process is meant. */
 bool spec_process_is_set(const struct spec_process *process);
 
+/* Whether both select the same. */
+bool spec_same_process(const struct spec_process *a, const struct spec_process *b);
+
 struct spec_target {
 	const char *name;
 	const char *binary; /* absolute path as written */
-	pid_t pid;	    /* `process: {pid: N}`, as the exporter sees it; 0: every process */
+	pid_t pid; /* the only process that `process` can select; 0: it is not that narrow */
 	struct spec_process process;
 	enum host_cost host_cost;
 	const struct spec_function *functions; /* USDT probes too: see spec_is_usdt() */
@@ -144,6 +147,9 @@ void spec_free(struct spec *spec);
 bool spec_same_function(const struct spec_function *a, const struct spec_function *b);
 /* Whether both are about the same file and processes, under the same name. */
 bool spec_same_target(const struct spec_target *a, const struct spec_target *b);
+
+/* Whether its process filter is `pid`, and nothing else. */
+bool spec_is_pid_only(const struct spec_target *target);
 
 /* Whether it is measured by USDT sites; else a function. */
 bool spec_is_usdt(const struct spec_function *function);

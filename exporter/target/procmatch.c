@@ -251,6 +251,11 @@ static bool is_plain(const char *text)
 	return text && !glob_is_pattern(text);
 }
 
+pid_t procmatch_pid(const struct procmatch *match)
+{
+	return match->spec->pid ? match->spec->pid : match->file_pid;
+}
+
 unsigned procmatch_kernel_parts(const struct spec_process *spec)
 {
 	struct spec_process others = *spec;

@@ -25,6 +25,9 @@ const struct spec_process *procmatch_spec(const struct procmatch *match);
  */
 void procmatch_refresh(struct procmatch *match);
 
+/* The process that `pid`, or else `pidfile`, names now; 0: none, or the filter has neither. */
+pid_t procmatch_pid(const struct procmatch *match);
+
 /* Whether it is a process that can be measured (procview_is_process) and is selected. */
 bool procmatch_matches(struct procmatch *match, struct procview *view);
 

@@ -125,7 +125,7 @@ class Links(unittest.TestCase):
     def test_one_link_for_a_file(self):
         with Exporter(config(victim.path("marks"), *MARKS)) as e:
             links = [item for item in e.held if item[0] == "link"]
-            self.assertEqual(len(links), 3, e.held)  # the marks, and the ends of threads and images
+            self.assertEqual(len(links), 1 + 4, e.held)  # the marks, and what follows processes
 
     def test_functions_and_sites_together(self):
         """They are told apart, and the same place counts for both."""

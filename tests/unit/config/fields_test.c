@@ -54,16 +54,6 @@ static const struct {
 	{FUNCTION "    debug_file: /x\n", "debug_file"},
 	{FUNCTION "    build_id: abc\n", "build_id"},
 	{FUNCTION "    labels_from: [pod]\n", "labels_from"},
-	{FUNCTION "    process: {exe: /x}\n", "exe"},
-	{FUNCTION "    process: {comm: x}\n", "comm"},
-	{FUNCTION "    process: {cmdline: x}\n", "cmdline"},
-	{FUNCTION "    process: {cgroup: /x}\n", "cgroup"},
-	{FUNCTION "    process: {container: x}\n", "container"},
-	{FUNCTION "    process: {pod: x}\n", "pod"},
-	{FUNCTION "    process: {namespace: x}\n", "namespace"},
-	{FUNCTION "    process: {pidfile: /x}\n", "pidfile"},
-	{FUNCTION "    process: {user: root}\n", "user"},
-	{FUNCTION "    process: {pid: 1, children: true}\n", "children"},
 	{FUNCTION "        labels_from: x\n", "labels_from"},
 };
 

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which processes the filters select, kept up to date through forks, program starts and ends.
+ * Bytes, not bits: they are written by the exporter and by several hooks, and a byte is written as
+ * a whole.
+ */
+#ifndef UP_SELECT_BPF_H
+#define UP_SELECT_BPF_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "kernel_types.h"
+#include "maps.bpf.h"
+
+#define TICK_NS 10000000 /* USER_HZ is 100 */
+
+/* Filters in use; set at run time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} n_filters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UP_FILTERS);
+	__type(key, __u32);
+	__type(value, struct up_rule);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct up_inherit);
+} inherit SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, UP_SELECTED_ROOM);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct up_selected);
+} selected SEC(".maps");
+
+/* A new entry of `selected` on its way: too large for the stack beside the rest. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct up_selected);
+} scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, UP_STARTED_BYTES);
+} started SEC(".maps");
+
+static __always_inline __u64 start_ticks(const struct task_struct *task)
+{
+	return BPF_CORE_READ(task, group_leader, start_boottime) / TICK_NS;
+}
+
+/* The entry of the current process; not that of an earlier one with its tgid. */
+static __always_inline struct up_selected *selected_now(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf(); /* read in place: on every call */
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct up_selected *entry = bpf_map_lookup_elem(&selected, &tgid);
+
+	if (!entry || entry->start_ticks != task->group_leader->start_boottime / TICK_NS)
+		return NULL;
+	return entry;
+}
+
+/* The mask is for the verifier, and the barrier keeps the compiler from dropping it. */
+static __always_inline __u8 *byte_of(__u8 *bytes, __u32 filter)
+{
+	barrier_var(filter);
+	return &bytes[filter & (UP_FILTERS - 1)];
+}
+
+/* Whether the current process is one that the probe counts. */
+static __always_inline bool is_selected(const struct up_probe *probe)
+{
+	if (!probe->filter)
+		return true;
+	struct up_selected *entry = selected_now();
+	__u32 at = probe->filter - 1;
+	return entry && (*byte_of(entry->itself, at) || *byte_of(entry->inherited, at));
+}
+
+static __always_inline struct up_selected *fresh(__u64 ticks)
+{
+	__u32 zero = 0;
+	struct up_selected *entry = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!entry)
+		return NULL;
+	__builtin_memset(entry, 0, sizeof(*entry));
+	entry->start_ticks = ticks;
+	return entry;
+}
+
+/* A process has forked: the child is like its parent. */
+static __always_inline void select_forked(struct task_struct *child)
+{
+	struct up_selected *parent = selected_now();
+	__u32 tgid = BPF_CORE_READ(child, tgid), zero = 0;
+
+	if (!parent || BPF_CORE_READ(child, pid) != (int)tgid)
+		return; /* a thread */
+	struct up_inherit *from = bpf_map_lookup_elem(&inherit, &zero);
+	struct up_selected *entry = fresh(start_ticks(child));
+	if (!from || !entry)
+		return;
+	for (int i = 0; i < UP_FILTERS; i++) {
+		__u8 by_itself = parent->itself[i], any = by_itself | parent->inherited[i];
+		entry->itself[i] = by_itself & from->as_itself[i];
+		entry->inherited[i] = any & from->as_descendant[i];
+	}
+	bpf_map_update_elem(&selected, &tgid, entry, BPF_ANY);
+}
+
+static __always_inline bool comm_is(const char *comm)
+{
+	char name[16] = {};
+
+	bpf_get_current_comm(name, sizeof(name));
+	for (int i = 0; i < 16; i++) {
+		if (name[i] != comm[i])
+			return false;
+		if (!name[i])
+			return true;
+	}
+	return true;
+}
+
+static __always_inline bool exe_is(const struct up_rule *rule, __u64 ino, __u32 dev)
+{
+	for (int i = 0; i < UP_RULE_INODES; i++)
+		if (rule->exe[i].used && rule->exe[i].ino == ino && rule->exe[i].dev == dev)
+			return true;
+	return false;
+}
+
+enum verdict { VERDICT_NO, VERDICT_YES, VERDICT_ASK };
+
+static __always_inline enum verdict judge(const struct up_rule *rule, __u64 ino, __u32 dev)
+{
+	enum verdict verdict = rule->parts & UP_RULE_OTHERS ? VERDICT_ASK : VERDICT_YES;
+
+	if (!rule->parts)
+		return VERDICT_NO; /* not in use, or it has nothing to do with programs (pid) */
+	if (rule->parts & UP_RULE_COMM && !comm_is(rule->comm))
+		return VERDICT_NO;
+	if (rule->parts & UP_RULE_CGROUP &&
+	    bpf_get_current_ancestor_cgroup_id(rule->cgroup_level) != rule->cgroup)
+		return VERDICT_NO;
+	if (rule->parts & UP_RULE_EXE && !exe_is(rule, ino, dev))
+		return VERDICT_ASK; /* it may be the same path in a container, or a new version */
+	return verdict;
+}
+
+static __always_inline void ask(__u32 tgid)
+{
+	struct up_started word = {.tgid = tgid};
+
+	bpf_ringbuf_output(&started, &word, sizeof(word), BPF_RB_NO_WAKEUP);
+}
+
+struct starting {
+	__u64 ino;
+	__u32 dev, tgid, n;
+	bool asks;
+};
+
+/* The entry of the current process, made if need be. */
+static __always_inline struct up_selected *entry_of(__u32 tgid)
+{
+	struct up_selected *entry = selected_now();
+
+	if (entry)
+		return entry;
+	entry = fresh(start_ticks((void *)bpf_get_current_task()));
+	if (entry)
+		bpf_map_update_elem(&selected, &tgid, entry, BPF_ANY);
+	return selected_now();
+}
+
+/* A global function, so that the verifier looks at it once and not for each filter. */
+__noinline int start_one(__u32 at, struct starting *starting)
+{
+	struct up_rule *rule = bpf_map_lookup_elem(&rules, &at);
+
+	if (!rule || at >= UP_FILTERS || !starting)
+		return 0;
+	enum verdict verdict = judge(rule, starting->ino, starting->dev);
+	struct up_selected *entry =
+		verdict == VERDICT_YES ? entry_of(starting->tgid) : selected_now();
+	if (verdict == VERDICT_ASK)
+		starting->asks = true;
+	if (entry && rule->parts) /* `pid` goes on whatever it runs */
+		*byte_of(entry->itself, at) = verdict == VERDICT_YES;
+	return 0;
+}
+
+/* The current process runs another program from now on. */
+static __always_inline void select_started(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
+	__u32 zero = 0, *n = bpf_map_lookup_elem(&n_filters, &zero);
+	struct starting starting = {
+		.ino = BPF_CORE_READ(inode, i_ino),
+		.dev = BPF_CORE_READ(inode, i_sb, s_dev),
+		.tgid = bpf_get_current_pid_tgid() >> 32,
+	};
+
+	if (!n || !*n)
+		return;
+	for (__u32 i = 0; i < UP_FILTERS; i++) {
+		if (i >= *n)
+			break;
+		start_one(i, &starting);
+	}
+	if (starting.asks)
+		ask(starting.tgid);
+}
+
+/* A process was moved to another cgroup, without starting anything. */
+static __always_inline void select_moved(struct task_struct *task)
+{
+	__u32 zero = 0, *n = bpf_map_lookup_elem(&n_filters, &zero);
+
+	if (n && *n)
+		ask(BPF_CORE_READ(task, tgid));
+}
+
+static __always_inline void select_ended(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	bpf_map_delete_elem(&selected, &tgid);
+}
+
+/*
+ * The exporter has decided: see enum up_select_argument. Not with `scratch`, since this runs where
+ * a hook may come in between.
+ */
+static __always_inline void select_decided(const __u64 *args)
+{
+	__u32 tgid = args[UP_SELECT_TGID], at = args[UP_SELECT_FILTER];
+	struct up_selected *entry = bpf_map_lookup_elem(&selected, &tgid);
+	struct up_selected made = {.start_ticks = args[UP_SELECT_START_TICKS]};
+
+	if (at >= UP_FILTERS)
+		return;
+	if (!entry || entry->start_ticks != made.start_ticks) {
+		if (!args[UP_SELECT_ON])
+			return;
+		bpf_map_update_elem(&selected, &tgid, &made, BPF_ANY);
+		entry = bpf_map_lookup_elem(&selected, &tgid);
+	}
+	if (!entry)
+		return;
+	*byte_of(args[UP_SELECT_INHERITED] ? entry->inherited : entry->itself, at) =
+		args[UP_SELECT_ON];
+}
+
+#endif

@@ -1,0 +1,410 @@
+/* Rules from filters; starts and passes to decisions. */
+#include "filters.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "kernel/select.h"
+#include "target/procpass.h"
+
+/*
+ * A process may change what it is without starting a program: its user, its name. Such filters are
+ * looked at again in this time, the others just in case.
+ */
+enum { PASS_SECONDS = 15, SLOW_PASS_SECONDS = 60 };
+
+struct filter {
+	const struct spec_process *spec; /* NULL: the number is free */
+	struct procmatch *match;
+	struct up_rule rule;
+	pid_t named; /* what `pidfile` said when it was last looked at */
+};
+
+/* One of a pass' findings. */
+struct found {
+	pid_t pid;
+	uint32_t filter;
+};
+
+struct filters {
+	struct select *select;
+	struct podnames *pods;
+	int proc_fd;
+	bool sees_all; /* the pids here are the kernel's own */
+	struct filter filter[UP_FILTERS];
+	uint32_t n; /* numbers in use are below it */
+	struct procpass *pass;
+	struct procmatch *matches[UP_FILTERS]; /* of the pass, in the order of `numbers` */
+	uint32_t numbers[UP_FILTERS];
+	VEC(struct found) found;
+	bool changes; /* some filter is about what may change unseen */
+	time_t passed;
+};
+
+static time_t now_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+/* ---- rules ---- */
+
+/* Whether cgroup paths are those of the one hierarchy that the kernel programs see. */
+static bool is_unified(void)
+{
+	struct statfs fs;
+
+	return !statfs("/sys/fs/cgroup", &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+static bool rule_for_cgroup(const char *path, struct up_rule *rule)
+{
+	_cleanup_free_ char *full = NULL;
+	struct stat st;
+
+	if (!is_unified())
+		return false;
+	full = alloc_zero(strlen(path) + sizeof("/sys/fs/cgroup/"), 1);
+	strcat(strcpy(full, path[0] == '/' ? "/sys/fs/cgroup" : "/sys/fs/cgroup/"), path);
+	if (stat(full, &st))
+		return false;
+	rule->cgroup = st.st_ino; /* which is the cgroup's id */
+	for (const char *at = path; *at; at++)
+		rule->cgroup_level += at[0] != '/' && (at == path || at[-1] == '/');
+	return true;
+}
+
+static uint32_t kernel_dev(dev_t dev)
+{
+	return (uint32_t)(major(dev) << 20 | minor(dev));
+}
+
+/* Remember an inode that the filter's executable has; whether it is new. */
+static bool learn_exe(struct up_rule *rule, dev_t dev, ino_t ino)
+{
+	size_t last = UP_RULE_INODES - 1;
+
+	for (size_t i = 0; i < UP_RULE_INODES; i++)
+		if (rule->exe[i].used && rule->exe[i].ino == ino &&
+		    rule->exe[i].dev == kernel_dev(dev))
+			return false;
+	memmove(&rule->exe[1], &rule->exe[0], last * sizeof(rule->exe[0])); /* the oldest goes */
+	rule->exe[0].ino = ino;
+	rule->exe[0].dev = kernel_dev(dev);
+	rule->exe[0].used = 1;
+	return true;
+}
+
+static void make_rule(const struct spec_process *spec, struct up_rule *rule)
+{
+	unsigned parts = procmatch_kernel_parts(spec);
+	struct stat st;
+
+	*rule = (struct up_rule){0};
+	if ((spec->pid || spec->pidfile) && parts == PROCMATCH_OTHERS)
+		return; /* whatever such a process runs */
+	if (parts & PROCMATCH_OTHERS)
+		rule->parts |= UP_RULE_OTHERS;
+	if (parts & PROCMATCH_CGROUP)
+		rule->parts |=
+			rule_for_cgroup(spec->cgroup, rule) ? UP_RULE_CGROUP : UP_RULE_OTHERS;
+	if (parts & PROCMATCH_COMM) {
+		rule->parts |= UP_RULE_COMM;
+		strncpy(rule->comm, spec->comm, sizeof(rule->comm) - 1);
+	}
+	if (parts & PROCMATCH_EXE) {
+		rule->parts |= UP_RULE_EXE;
+		if (!stat(spec->exe, &st))
+			learn_exe(rule, st.st_dev, st.st_ino);
+	}
+}
+
+static void put_rule(struct filters *filters, uint32_t number)
+{
+	const struct filter *filter = &filters->filter[number];
+	const struct spec_process *spec = filter->spec;
+	struct select_inheritance inheritance = {0};
+
+	if (spec) {
+		inheritance.as_itself = !spec->pid && !spec->pidfile;
+		inheritance.as_descendant = spec->children;
+	}
+	int result =
+		select_set_rule(filters->select, number, filters->n, &filter->rule, inheritance);
+	if (result)
+		log_warn("a process filter cannot be set", LOG_STR("error", strerror(-result)));
+}
+
+/* ---- decisions ---- */
+
+static void decide(struct filters *filters, uint32_t number, struct procview *view, bool inherited,
+		   bool on)
+{
+	const struct procview_stat *stat = procview_stat(view);
+	struct filter *filter = &filters->filter[number];
+	dev_t dev;
+	ino_t ino;
+
+	if (!stat)
+		return;
+	int result = select_process(filters->select, view->pid, stat->start_ticks, number,
+				    inherited, on);
+	if (result)
+		log_warn("a process cannot be selected", LOG_INT("pid", view->pid),
+			 LOG_STR("error", strerror(-result)));
+	if (on && !inherited && filter->rule.parts & UP_RULE_EXE &&
+	    procview_exe_file(view, &dev, &ino) && learn_exe(&filter->rule, dev, ino))
+		put_rule(filters, number);
+}
+
+/* Filters that are about one pid are not touched by what others start. */
+static bool is_about_programs(const struct filter *filter)
+{
+	return filter->spec && filter->rule.parts;
+}
+
+static void look_at(void *context, pid_t pid)
+{
+	struct filters *filters = context;
+	struct procview view;
+
+	if (!procview_open(&view, filters->proc_fd, pid))
+		return;
+	for (uint32_t i = 0; i < filters->n; i++)
+		if (is_about_programs(&filters->filter[i]))
+			decide(filters, i, &view, false,
+			       procmatch_matches(filters->filter[i].match, &view));
+	procview_close(&view);
+}
+
+static void found(void *context, size_t at, struct procview *view, bool inherited)
+{
+	struct filters *filters = context;
+	uint32_t number = filters->numbers[at];
+
+	decide(filters, number, view, inherited, true);
+	if (!inherited)
+		*vec_push(&filters->found) = (struct found){view->pid, number};
+}
+
+static int by_pid(const void *left, const void *right)
+{
+	const struct found *a = left, *b = right;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return (a->filter > b->filter) - (a->filter < b->filter);
+}
+
+/* What a pass did not find any more does not match any more. */
+static void drop_unfound(void *context, pid_t pid, const struct up_selected *entry)
+{
+	struct filters *filters = context;
+
+	for (uint32_t i = 0; i < filters->n; i++) {
+		struct found key = {pid, i};
+		if (!entry->itself[i] ||
+		    (filters->found.n &&
+		     bsearch(&key, filters->found.at, filters->found.n, sizeof(key), by_pid)))
+			continue;
+		look_at(filters, pid); /* unless it has just begun */
+		return;
+	}
+}
+
+static void pass(struct filters *filters)
+{
+	filters->passed = now_seconds();
+	filters->found.n = 0;
+	if (!filters->pass || procpass_run(filters->pass, filters->proc_fd, found, filters))
+		return;
+	if (filters->found.n)
+		qsort(filters->found.at, filters->found.n, sizeof(*filters->found.at), by_pid);
+	select_each(filters->select, drop_unfound, filters);
+}
+
+/* ---- pidfiles ---- */
+
+/* Another process is named, or none: whether a pass has to find it. */
+static bool follow_pidfile(struct filters *filters, uint32_t number)
+{
+	struct filter *filter = &filters->filter[number];
+
+	if (!filter->spec || !filter->spec->pidfile)
+		return false;
+	procmatch_refresh(filter->match);
+	pid_t named = procmatch_pid(filter->match);
+	if (named == filter->named)
+		return false;
+	filter->named = named;
+	select_clear(filters->select, number);
+	return named != 0;
+}
+
+void filters_tick(struct filters *filters)
+{
+	time_t age = now_seconds() - filters->passed;
+	bool due = age >= (filters->changes ? PASS_SECONDS : SLOW_PASS_SECONDS);
+
+	if (!filters->pass)
+		return;
+	select_each_started(filters->select, look_at, filters);
+	for (uint32_t i = 0; i < filters->n; i++)
+		due |= follow_pidfile(filters, i);
+	if (due)
+		pass(filters);
+}
+
+/* ---- the set in force ---- */
+
+struct filters *filters_new(struct attach *attach)
+{
+	struct filters *filters = alloc_zero(1, sizeof(*filters));
+
+	filters->select = attach_select(attach);
+	filters->sees_all = attach_in_initial_pid_namespace();
+	filters->pods = podnames_new(PODNAMES_FOLDER, PODNAMES_REREAD_NS);
+	filters->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return filters;
+}
+
+static void end_filter(struct filter *filter)
+{
+	procmatch_free(filter->match);
+	*filter = (struct filter){0};
+}
+
+void filters_free(struct filters *filters)
+{
+	if (!filters)
+		return;
+	procpass_free(filters->pass);
+	for (uint32_t i = 0; i < UP_FILTERS; i++)
+		if (filters->filter[i].spec)
+			end_filter(&filters->filter[i]);
+	podnames_free(filters->pods);
+	if (filters->proc_fd >= 0)
+		close(filters->proc_fd);
+	vec_fini(&filters->found);
+	free(filters);
+}
+
+static int find(const struct filters *filters, const struct spec_process *spec)
+{
+	for (uint32_t i = 0; i < filters->n; i++)
+		if (filters->filter[i].spec && spec_same_process(filters->filter[i].spec, spec))
+			return (int)i;
+	return -1;
+}
+
+/* The same filter again, out of a spec that lives on: whether there was one. */
+static bool take_over(struct filters *filters, const struct spec_process *spec, bool *kept)
+{
+	int at = find(filters, spec);
+
+	if (at < 0)
+		return false;
+	struct filter *filter = &filters->filter[at];
+	if (!kept[at]) {
+		procmatch_free(filter->match);
+		filter->spec = spec;
+		filter->match = procmatch_new(spec, filters->pods);
+	}
+	kept[at] = true;
+	return true;
+}
+
+static void add_filter(struct filters *filters, const struct spec_process *spec, bool *kept)
+{
+	uint32_t at = 0;
+
+	while (at < UP_FILTERS && filters->filter[at].spec)
+		at++;
+	if (at == UP_FILTERS)
+		return; /* filters_of() says so */
+	struct filter *filter = &filters->filter[at];
+	filter->spec = spec;
+	filter->match = procmatch_new(spec, filters->pods);
+	filter->named = procmatch_pid(filter->match);
+	make_rule(spec, &filter->rule);
+	if (filters->n <= at)
+		filters->n = at + 1;
+	kept[at] = true;
+	put_rule(filters, at);
+}
+
+static void end_others(struct filters *filters, const bool *kept)
+{
+	for (uint32_t i = 0; i < filters->n; i++) {
+		if (!filters->filter[i].spec || kept[i])
+			continue;
+		end_filter(&filters->filter[i]);
+		put_rule(filters, i);
+		select_clear(filters->select, i);
+	}
+}
+
+static void renew_pass(struct filters *filters)
+{
+	size_t n = 0;
+
+	procpass_free(filters->pass);
+	filters->pass = NULL;
+	filters->changes = false;
+	for (uint32_t i = 0; i < filters->n; i++) {
+		const struct spec_process *spec = filters->filter[i].spec;
+		if (!spec)
+			continue;
+		filters->numbers[n] = i;
+		filters->matches[n++] = filters->filter[i].match;
+		filters->changes |= spec->user || spec->comm;
+	}
+	if (n)
+		filters->pass = procpass_new(filters->matches, n);
+}
+
+void filters_set(struct filters *filters, const struct spec *spec)
+{
+	bool kept[UP_FILTERS] = {false};
+
+	for (size_t i = 0; i < spec->n_targets; i++)
+		if (spec_process_is_set(&spec->targets[i].process))
+			take_over(filters, &spec->targets[i].process, kept);
+	end_others(filters, kept);
+	for (size_t i = 0; i < spec->n_targets; i++)
+		if (spec_process_is_set(&spec->targets[i].process) &&
+		    !take_over(filters, &spec->targets[i].process, kept))
+			add_filter(filters, &spec->targets[i].process, kept);
+	renew_pass(filters);
+	pass(filters);
+	pass(filters); /* for those that were forked by what the first one had not come to yet */
+}
+
+int filters_of(const struct filters *filters, const struct spec_target *target, struct err *err)
+{
+	int at = find(filters, &target->process);
+
+	if (!spec_process_is_set(&target->process))
+		return 0;
+	if (!spec_is_pid_only(target) && !filters->sees_all)
+		return err_set(err, -1, REASON_KERNEL_UNSUPPORTED,
+			       "the exporter runs in a pid namespace of its own, where it cannot "
+			       "tell processes as the kernel does: run it with the host's");
+	if (at < 0)
+		return err_set(err, -1, REASON_LIMIT, "more than %d different process filters",
+			       UP_FILTERS);
+	return at + 1;
+}

@@ -1,0 +1,34 @@
+/*
+ * The process filters in force. Each has a number, by which probe records name it; filters that say
+ * the same share one. The kernel programs follow forks, starts and ends; what they cannot decide
+ * is decided here, when they tell of a start, and in passes over all processes now and then.
+ */
+#ifndef EXPORTER_FILTERS_H
+#define EXPORTER_FILTERS_H
+
+#include "base/err.h"
+#include "kernel/attach.h"
+#include "model/spec.h"
+
+struct filters;
+
+struct filters *filters_new(struct attach *attach);
+void filters_free(struct filters *filters);
+
+/*
+ * Put the filters of all targets in force; those of an earlier spec that are not among them end.
+ * The spec is borrowed until the next call. The processes that run now are looked at before it
+ * returns.
+ */
+void filters_set(struct filters *filters, const struct spec *spec);
+
+/*
+ * For struct attach_result: 1 + the number of a target's filter; 0: it has none; or -1 with `err`
+ * when it cannot be had.
+ */
+int filters_of(const struct filters *filters, const struct spec_target *target, struct err *err);
+
+/* Decide on what has happened since; now and then. */
+void filters_tick(struct filters *filters);
+
+#endif

@@ -1,0 +1,122 @@
+/* Writing rules, running `decide`, and reading what was started. */
+#include "kernel/select.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+/* Whom a batch of the ring buffer is told to. */
+struct visit {
+	select_visit *visit;
+	void *context;
+};
+
+/* The ring buffer's callback has a context that is set once: this is what it points at now. */
+static _Thread_local struct visit *current;
+
+static int tell(void *unused, void *data, size_t size)
+{
+	const struct up_started *started = data;
+
+	(void)unused;
+	if (size >= sizeof(*started) && current)
+		current->visit(current->context, (pid_t)started->tgid);
+	return 0;
+}
+
+int select_init(struct select *select, const struct object *object, struct err *err)
+{
+	select->object = object;
+	select->started = ring_buffer__new(object->map_started, tell, NULL, NULL);
+	if (select->started)
+		return 0;
+	return err_set(err, -errno, REASON_OUT_OF_RESOURCES,
+		       "cannot map the buffer of started programs: %s", strerror(errno));
+}
+
+void select_fini(struct select *select)
+{
+	ring_buffer__free(select->started); /* NULL is fine */
+	select->started = NULL;
+}
+
+int select_set_rule(struct select *select, uint32_t filter, uint32_t n, const struct up_rule *rule,
+		    struct select_inheritance inheritance)
+{
+	struct up_inherit inherit;
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(select->object->map_inherit, &zero, &inherit))
+		return -errno;
+	inherit.as_itself[filter] = inheritance.as_itself ? UINT8_MAX : 0;
+	inherit.as_descendant[filter] = inheritance.as_descendant ? UINT8_MAX : 0;
+	int result = object_map_set(select->object->map_inherit, 0, &inherit);
+	if (!result)
+		result = object_map_set(select->object->map_rules, filter, rule);
+	return result ? result : object_map_set(select->object->map_n_filters, 0, &n);
+}
+
+static int decide(const struct select *select, uint64_t args[UP_SELECT_ARGUMENTS])
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = args,
+		    .ctx_size_in = UP_SELECT_ARGUMENTS * sizeof(*args));
+
+	return bpf_prog_test_run_opts(select->object->prog_decide, &options) ? -errno : 0;
+}
+
+int select_process(struct select *select, pid_t pid, uint64_t start_ticks, uint32_t filter,
+		   bool inherited, bool on)
+{
+	uint64_t args[UP_SELECT_ARGUMENTS] = {
+		[UP_SELECT_TGID] = (uint64_t)pid,    [UP_SELECT_START_TICKS] = start_ticks,
+		[UP_SELECT_FILTER] = filter,	     [UP_SELECT_INHERITED] = inherited,
+		[UP_SELECT_ON] = on ? UINT8_MAX : 0,
+	};
+
+	return decide(select, args);
+}
+
+void select_each(const struct select *select, select_entry_visit *visit, void *context)
+{
+	int map = select->object->map_selected;
+	uint32_t key, next;
+	struct up_selected entry;
+
+	for (int end = bpf_map_get_next_key(map, NULL, &key); !end; key = next) {
+		end = bpf_map_get_next_key(map, &key, &next); /* before it may be taken out */
+		if (!bpf_map_lookup_elem(map, &key, &entry))
+			visit(context, (pid_t)key, &entry);
+	}
+}
+
+struct clearing {
+	struct select *select;
+	uint32_t filter;
+};
+
+static void clear_one(void *context, pid_t pid, const struct up_selected *entry)
+{
+	struct clearing *clearing = context;
+
+	for (int inherited = 0; inherited < 2; inherited++)
+		select_process(clearing->select, pid, entry->start_ticks, clearing->filter,
+			       inherited, false);
+}
+
+void select_clear(struct select *select, uint32_t filter)
+{
+	struct clearing clearing = {select, filter};
+
+	select_each(select, clear_one, &clearing);
+}
+
+void select_each_started(struct select *select, select_visit *visit, void *context)
+{
+	struct visit now = {visit, context};
+
+	current = &now;
+	ring_buffer__consume(select->started);
+	current = NULL;
+}

@@ -1,0 +1,281 @@
+"""Process filters: the selected processes are counted exactly, and nobody else."""
+
+import contextlib
+import os
+import shutil
+import time
+import unittest
+
+import victim
+from exporter import Exporter, config, each_tier, setUpModule, target
+from victim import Victim, wait_until
+
+CALLS = "uprobe_function_calls_total"
+
+
+def named(name, of="threads"):
+    """Another name of a victim's file: the same inode, so that probes are on it too."""
+    folder = victim.path(of) + ".names"
+    path = os.path.join(folder, name)
+    os.makedirs(folder, exist_ok=True)
+    if not os.path.exists(path):
+        os.link(victim.path(of), path)
+    return path
+
+
+def copied(name, of="once"):
+    path = os.path.join(os.path.dirname(victim.path(of)), name)
+    return path if os.path.exists(path) else shutil.copy(victim.path(of), path)
+
+
+def counting(file, **process):
+    return config(target(file, {"symbol": "work", "exit": "none"}, process=process))
+
+
+def count(e):
+    return e.scrape().value(CALLS, function="work")
+
+
+@contextlib.contextmanager
+def cgroup(name):
+    """A cgroup of the unified hierarchy; None where there is none."""
+    for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        if os.path.exists(os.path.join(root, "cgroup.procs")) and \
+                os.path.exists(os.path.join(root, "cgroup.controllers")):
+            path = os.path.join(root, name)
+            os.makedirs(path, exist_ok=True)
+            try:
+                yield path
+            finally:
+                wait_until(lambda: not open(os.path.join(path, "cgroup.procs")).read(), 10)
+                os.rmdir(path)
+            return
+    yield None
+
+
+@each_tier
+class Selected(unittest.TestCase):
+    def both(self, tier, chosen, other, file, process, arguments=(("1", "100", "early"),) * 2):
+        """One process of each kind before the exporter, and one of each after."""
+        with Victim(chosen, *arguments[0]) as a, Victim(other, *arguments[1]) as b:
+            with Exporter(counting(file, **process), tier) as e:
+                with Victim(chosen, *arguments[0]) as c, Victim(other, *arguments[1]) as d:
+                    time.sleep(0.6)  # what the kernel cannot tell is decided within a second
+                    for v in (a, b, c, d, a):
+                        v.round()
+                    self.assertEqual(count(e), 300)
+
+    def tier_comm(self, tier):
+        self.both(tier, named("chosen"), named("other"), victim.path("threads"),
+                  {"comm": "chosen"})
+
+    def tier_comm_pattern(self, tier):
+        self.both(tier, named("chosen"), named("other"), victim.path("threads"),
+                  {"comm": '"cho*"'})
+
+    def tier_cmdline(self, tier):
+        self.both(tier, named("chosen"), named("chosen"), victim.path("threads"),
+                  {"cmdline": '"100 early x[0-9]$"'},
+                  (("1", "100", "early", "x1"), ("1", "100", "early", "y1")))
+
+    def tier_user(self, tier):
+        me = {"user": '"0"', "comm": "chosen"}
+        self.both(tier, named("chosen"), named("other"), victim.path("threads"), me)
+
+    def tier_exe(self, tier):
+        """A library, in two programs."""
+        library = victim.path("libmarks.so")
+        files = [copied(name, "marks") for name in ("marks.a", "marks.b")]
+        text = config(target(library, {"symbol": "library_marks", "exit": "none"},
+                             process={"exe": files[0]}))
+        with Victim(files[0], 1, 1, library) as a, Victim(files[1], 1, 1, library) as b:
+            with Exporter(text, tier) as e:
+                with Victim(files[0], 1, 1, library) as c, Victim(files[1], 1, 1, library) as d:
+                    for v in (a, b, c, d):
+                        v.round()
+                    self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 2)
+
+    def tier_nobody_else_is_timed(self, tier):
+        """The kernel is asked for the returns of selected processes only."""
+        text = config(target(victim.path("threads"), "work", process={"comm": "chosen"}))
+        with Exporter(text, tier) as e:
+            with Victim(named("chosen"), 1, 100, "early") as a, \
+                    Victim(named("other"), 1, 100, "early") as b:
+                a.round()
+                b.round()
+                self.assertEqual(e.account("work"), dict(e.account("work"), observed=100, all=100))
+
+    def tier_children(self, tier):
+        """Descendants of a process, there before and started after, whatever they run."""
+        with Victim(copied("tree"), "fork", 10, 5) as parent, \
+                Victim(copied("tree"), "fork", 10, 5) as other:
+            with Exporter(counting(copied("tree"), pid=parent.pid, children="true"), tier) as e:
+                for v in (parent, other):
+                    self.assertEqual(v.round()["well"], 10)
+                self.assertEqual(count(e), 50)
+
+    def tier_without_children(self, tier):
+        with Victim(copied("tree"), "fork", 10, 5) as parent:
+            with Exporter(counting(copied("tree"), pid=parent.pid), tier) as e:
+                parent.round()
+                self.assertEqual(count(e), 0)
+
+
+class Following(unittest.TestCase):
+    def test_short_processes_by_exe(self):
+        """10,000 that start and end while another program does the same."""
+        chosen, other = copied("short.a"), copied("short.b")
+        with Exporter(counting(chosen, exe=chosen)) as e:
+            with Victim(copied("starter"), "spawn", chosen, 10000, 1) as a:
+                self.assertEqual(a.round()["well"], 10000)
+            self.assertEqual(count(e), 10000)
+            with Victim(copied("starter"), "spawn", other, 100, 1) as b:
+                b.round()
+            self.assertEqual(count(e), 10000)
+
+    def test_short_processes_by_comm(self):
+        chosen, other = named("brief", "once"), named("short", "once")
+        with Exporter(counting(victim.path("once"), comm="brief")) as e:
+            with Victim(victim.path("once"), "spawn", chosen, 1000, 2) as a, \
+                    Victim(victim.path("once"), "spawn", other, 1000, 2) as b:
+                a.begin()
+                b.begin()
+                self.assertEqual((a.result()["well"], b.result()["well"]), (1000, 1000))
+            self.assertEqual(count(e), 2000)
+
+    def test_forks_and_exec(self):
+        """A child is like its parent until it starts a program; then it is what it runs."""
+        chosen, other = named("chosen", "once"), named("other", "once")
+        with Exporter(counting(victim.path("once"), comm="chosen")) as e:
+            with Victim(chosen, "fork", 20, 3) as v:
+                v.round()
+                self.assertEqual(count(e), 60)
+            with Victim(chosen, "exec", other, 7, 100) as v:
+                v.begin()
+                v.end()
+                self.assertEqual(count(e), 67)
+            with Victim(other, "exec", chosen, 100, 7) as v:
+                v.begin()
+                v.end()
+                self.assertEqual(count(e), 74)
+
+    def test_children_of_a_program(self):
+        """`children` with `comm`: also what the program starts, as another program."""
+        starter, other = named("starter", "once"), named("other", "once")
+        text = counting(victim.path("once"), comm="starter", children="true")
+        with Victim(starter, "spawn", other, 50, 2) as before, Exporter(text) as e:
+            before.round()
+            self.assertEqual(count(e), 100)
+            with Victim(starter, "spawn", other, 50, 2) as after:
+                after.round()
+            self.assertEqual(count(e), 200)
+            with Victim(other, "spawn", other, 50, 2) as nobody:
+                nobody.round()
+            self.assertEqual(count(e), 200)
+
+    def test_cgroup(self):
+        """Processes moved into it, and out of it, and started in it."""
+        with cgroup("uprobe-exporter-test") as path:
+            if not path:
+                self.skipTest("no unified cgroup hierarchy")
+            inside = os.path.join(path, "cgroup.procs")
+            outside = os.path.join(os.path.dirname(path), "cgroup.procs")
+
+            def move(v, to):
+                with open(to, "w", encoding="utf-8") as out:
+                    out.write(str(v.pid))
+                time.sleep(1)
+
+            text = counting(victim.path("threads"), cgroup="/uprobe-exporter-test")
+            with Victim("threads", 1, 10, "early") as a, Victim("threads", 1, 10, "early") as b:
+                move(a, inside)
+                with Exporter(text) as e:
+                    for v in (a, b):
+                        v.round()
+                    self.assertEqual(count(e), 10)
+                    move(b, inside)
+                    for v in (a, b):
+                        v.round()
+                    self.assertEqual(count(e), 30)
+                    move(a, outside)
+                    for v in (a, b):
+                        v.round()
+                    self.assertEqual(count(e), 40)
+
+    def test_pidfile(self):
+        """It may be absent, and name another process later."""
+        file = victim.path("threads") + ".pid"
+
+        def write(v):
+            with open(file + ".new", "w", encoding="utf-8") as out:
+                out.write(f"{v.pid}\n/var/lib/more\n")
+            os.rename(file + ".new", file)
+            time.sleep(1)
+
+        with Victim("threads", 1, 10, "early") as a, Victim("threads", 1, 10, "early") as b:
+            with Exporter(counting(victim.path("threads"), pidfile=file)) as e:
+                a.round()
+                self.assertEqual(count(e), 0)
+                for chosen, expected in ((a, 10), (b, 20)):
+                    write(chosen)
+                    for v in (a, b):
+                        v.round()
+                    self.assertEqual(count(e), expected)
+        os.unlink(file)
+
+    def test_pid_reused(self):
+        """Another process with the same pid is another process."""
+        with Exporter(counting(victim.path("threads"), comm="chosen")) as e:
+            with Victim(named("chosen"), 1, 10, "early") as v:
+                v.round()
+                pid = v.pid
+                v.end()
+            for _ in range(50):
+                with open("/proc/sys/kernel/ns_last_pid", "w", encoding="utf-8") as out:
+                    out.write(str(pid - 1))
+                with Victim(named("other"), 1, 10, "early") as again:
+                    again.round()
+                    if again.pid == pid:
+                        break
+            self.assertEqual(count(e), 10)
+
+    def test_reload(self):
+        """Filters that stay keep what they have selected; others take their place."""
+        file = victim.path("threads")
+
+        def text(*names):
+            return config(*(target(file, {"symbol": "work", "exit": "none"}, name=name,
+                                   process={"comm": name}) for name in names))
+
+        with Exporter(text("chosen", "other")) as e:
+            with Victim(named("chosen"), 1, 10, "early") as a, \
+                    Victim(named("other"), 1, 10, "early") as b, \
+                    Victim(named("third"), 1, 10, "early") as c:
+                for names in (("chosen", "other"), ("other", "third"), ("third", "chosen")):
+                    with open(e.config, "w", encoding="utf-8") as out:
+                        out.write(text(*names))
+                    e.child.send_signal(1)
+                    wait_until(lambda n=names: {labels["target"] for labels, _ in
+                                                e.scrape().find(CALLS)} == set(n))
+                    time.sleep(0.3)
+                    before = {n: e.scrape().value(CALLS, target=n) for n in names}
+                    for v in (a, b, c):
+                        v.round()
+                    self.assertEqual({n: e.scrape().value(CALLS, target=n) - before[n]
+                                      for n in names}, {n: 10 for n in names})
+
+
+class Refused(unittest.TestCase):
+    def test_in_a_pid_namespace(self):
+        """Pids there are not the kernel's: said, not counted wrongly."""
+        e = Exporter(counting(victim.path("threads"), comm="x"),
+                     wrap=("unshare", "--pid", "--fork", "--mount-proc", "--kill-child"))
+        try:
+            info = e.scrape().find("uprobe_exporter_probe_failure_info")
+            self.assertEqual([labels["reason"] for labels, _ in info], ["kernel_unsupported"])
+        finally:
+            e.discard()  # kills unshare, and with it the exporter
+
+
+if __name__ == "__main__":
+    unittest.main()
