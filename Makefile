@@ -148,7 +148,7 @@ VICTIM_FLAGS_private   := -DPRIVATE
 RUSTC := $(firstword $(wildcard /usr/bin/rustc) $(shell command -v rustc))
 GO    := $(firstword $(wildcard /usr/bin/go) $(shell command -v go))
 VICTIM_KINDS := c cc $(if $(RUSTC),rs) $(if $(GO),go)
-VICTIM_LIBS  := libmarks libplugin libvisit
+VICTIM_LIBS  := libmarks libplugin libswaps libvisit
 VICTIM_NAMES := $(foreach k,$(VICTIM_KINDS),$(patsubst tests/victims/%.$k,%,$(wildcard tests/victims/*.$k)))
 VICTIMS := $(addprefix $(BUILD)/victims/,$(filter-out $(VICTIM_LIBS),$(VICTIM_NAMES)) \
              $(addsuffix .so,$(VICTIM_LIBS)) \

@@ -26,6 +26,11 @@ struct file_stamp file_stamp_of_fd(int fd)
 	return stamp_of(&st);
 }
 
+struct file_stamp file_stamp_of_plan(const struct plan_file *file)
+{
+	return (struct file_stamp){file->dev, file->ino, file->size, file->modified, file->changed};
+}
+
 bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&

@@ -6,6 +6,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "model/plan.h"
+
 struct file_stamp {
 	dev_t dev;
 	ino_t ino;
@@ -16,6 +18,8 @@ struct file_stamp {
 /* All zero when there is no file. */
 struct file_stamp file_stamp_of(const char *path);
 struct file_stamp file_stamp_of_fd(int fd);
+/* As it was when the plan's file was opened. */
+struct file_stamp file_stamp_of_plan(const struct plan_file *file);
 /* Whether both are of one inode; and whether its content, not just its name or mode, differs. */
 bool file_stamp_same_inode(const struct file_stamp *a, const struct file_stamp *b);
 bool file_stamp_content_differs(const struct file_stamp *a, const struct file_stamp *b);

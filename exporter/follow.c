@@ -53,14 +53,6 @@ void follow_process(struct probes *probes, struct target *target)
 
 /* ---- files that are written to ---- */
 
-static bool is_attached(const struct target *target)
-{
-	for (size_t i = 0; i < target->n_probes; i++)
-		if (target->probes[i].status.attached)
-			return true;
-	return false;
-}
-
 /* Let go of a file, whichever target it is of. */
 static void drop_file(struct probes *probes, const struct file_stamp *stamp)
 {
@@ -113,7 +105,7 @@ void follow_supersede(struct probes *probes, struct target *target, enum reason 
 {
 	struct superseded old;
 
-	if (!superseded_init(&old, target->probes, target->n_probes))
+	if (!superseded_init(&old, target->probes, target->n_probes, &target->stamp))
 		return;
 	pthread_mutex_lock(&probes->lock);
 	*vec_push(&target->superseded) = old;
@@ -144,7 +136,7 @@ bool follow_file(struct probes *probes, struct target *target, const struct file
 	bool settled = file_stamp_equal(stamp, &target->seen);
 
 	target->seen = *stamp;
-	if (!is_attached(target))
+	if (!table_attached_file(target))
 		return settled || !file_stamp_same_inode(stamp, &target->stamp);
 	if (file_stamp_same_inode(stamp, &target->stamp)) {
 		if (file_stamp_content_differs(stamp, &target->stamp))

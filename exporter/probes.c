@@ -27,6 +27,7 @@ static void init_probes(struct probes *probes, const struct plan *plan)
 		target->probes = alloc_zero(target->n_probes, sizeof(*target->probes));
 		for (size_t j = 0; j < target->n_probes; j++)
 			target->probes[j] = probe_of(&first[j], probes->started_unix);
+		table_note_file(target, table_file_of(first, target->n_probes));
 	}
 }
 
@@ -45,7 +46,7 @@ struct probes *probes_new(const struct spec *spec, struct attach *attach, struct
 	pthread_mutex_init(&probes->sweep_lock, NULL);
 	probes->n_targets = spec->n_targets;
 	probes->targets = alloc_zero(spec->n_targets, sizeof(*probes->targets));
-	for (size_t i = 0; i < spec->n_targets; i++) /* a file that changes after is tried again */
+	for (size_t i = 0; i < spec->n_targets; i++)
 		table_init_target(&probes->targets[i], &spec->targets[i]);
 	struct plan *plan = resolve_plan(spec, NULL);
 	*vec_push(&probes->plans) = plan;
@@ -139,8 +140,7 @@ static void retry(struct probes *probes, struct target *target, const struct fil
 {
 	bool another = target->stamp.ino && stamp->ino && target->stamp.ino != stamp->ino;
 
-	target->stamp = *stamp;
-	table_retry_target(probes, target);
+	table_retry_target(probes, target, stamp);
 	if (another)
 		follow_gap(probes, target);
 }

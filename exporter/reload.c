@@ -44,33 +44,16 @@ static struct target *find_before(struct reload *reload, const struct spec_targe
 	return NULL;
 }
 
-static const struct plan_file *attached_file(const struct target *target)
-{
-	for (size_t i = 0; i < target->n_probes; i++)
-		if (target->probes[i].status.attached)
-			return target->probes[i].plan->file;
-	return NULL;
-}
-
-static const struct plan_file *next_file(const struct plan_probe *next, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (next[i].file)
-			return next[i].file;
-	return NULL;
-}
-
 /* A file that was replaced just now is an upgrade, which does not wait for the next look. */
 static void supersede_replaced(struct reload *reload, struct target *target,
 			       const struct plan_probe *next, size_t n)
 {
-	const struct plan_file *now = attached_file(target), *then = next_file(next, n);
+	const struct plan_file *now = table_attached_file(target), *then = table_file_of(next, n);
 
 	if (!now || (then && now->dev == then->dev && now->ino == then->ino))
 		return;
 	follow_supersede(reload->probes, target,
 			 then ? REASON_BINARY_CHANGED : REASON_BINARY_NOT_FOUND);
-	target->stamp = file_stamp_of(target->spec->binary);
 }
 
 /* The same place and way: its links stay as they are. */
@@ -121,6 +104,8 @@ static void reload_target(struct reload *reload, size_t at, const struct plan_pr
 	} else {
 		table_init_target(target, spec);
 	}
+	if (!table_attached_file(target)) /* else it goes on with the same one */
+		table_note_file(target, table_file_of(next, n));
 	bring_together(reload, target, next, n);
 }
 

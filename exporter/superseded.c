@@ -28,7 +28,6 @@ static void take(struct superseded *old, const struct probe *probe)
 		old->dev = plan->file->dev;
 		old->ino = plan->file->ino;
 		old->fd = fcntl(plan->file->fd, F_DUPFD_CLOEXEC, 0);
-		old->stamp = file_stamp_of_fd(old->fd);
 		old->path = alloc_strdup(plan->file->path);
 		old->build_id = alloc_strdup(plan->file->build_id);
 	}
@@ -43,9 +42,11 @@ static void take(struct superseded *old, const struct probe *probe)
 	};
 }
 
-bool superseded_init(struct superseded *old, const struct probe *probes, size_t n)
+bool superseded_init(struct superseded *old, const struct probe *probes, size_t n,
+		     const struct file_stamp *stamp)
 {
-	*old = (struct superseded){.fd = -1, .probes = alloc_zero(n, sizeof(*old->probes))};
+	*old = (struct superseded){
+		.fd = -1, .stamp = *stamp, .probes = alloc_zero(n, sizeof(*old->probes))};
 	for (size_t i = 0; i < n; i++)
 		if (probes[i].status.attached)
 			take(old, &probes[i]);

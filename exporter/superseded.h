@@ -28,8 +28,12 @@ struct superseded {
 	unsigned looks; /* that were put off, where looking is costly */
 };
 
-/* Take over those of the probes that are attached to their plan's file; false when none is. */
-bool superseded_init(struct superseded *old, const struct probe *probes, size_t n);
+/*
+ * Take over those of the probes that are attached to their plan's file, which had this stamp when
+ * they were; false when none is.
+ */
+bool superseded_init(struct superseded *old, const struct probe *probes, size_t n,
+		     const struct file_stamp *stamp);
 /* Release it; its links must have been closed. */
 void superseded_fini(struct superseded *old);
 

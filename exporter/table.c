@@ -21,7 +21,28 @@ double table_now_unix(void)
 
 void table_init_target(struct target *target, const struct spec_target *spec)
 {
-	*target = (struct target){.spec = spec, .pidfd = -1, .stamp = file_stamp_of(spec->binary)};
+	*target = (struct target){.spec = spec, .pidfd = -1};
+}
+
+const struct plan_file *table_file_of(const struct plan_probe *probes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (probes[i].file)
+			return probes[i].file;
+	return NULL;
+}
+
+const struct plan_file *table_attached_file(const struct target *target)
+{
+	for (size_t i = 0; i < target->n_probes; i++)
+		if (target->probes[i].status.attached)
+			return target->probes[i].plan->file;
+	return NULL;
+}
+
+void table_note_file(struct target *target, const struct plan_file *file)
+{
+	target->stamp = file ? file_stamp_of_plan(file) : (struct file_stamp){0};
 }
 
 void table_fini_target(struct target *target)
@@ -177,9 +198,25 @@ void table_drop_unused(struct probes *probes)
 	pthread_mutex_unlock(&probes->lock);
 }
 
-void table_retry_target(struct probes *probes, struct target *target)
+/* A file that was replaced after it was looked at must not come beside the one that is probed. */
+static bool is_beside(const struct target *target, const struct plan_file *file)
+{
+	const struct plan_file *now = table_attached_file(target);
+
+	return now && file && (now->dev != file->dev || now->ino != file->ino);
+}
+
+void table_retry_target(struct probes *probes, struct target *target,
+			const struct file_stamp *stamp)
 {
 	struct plan *plan = resolve_plan(probes->spec, target->spec);
+	const struct plan_file *file = table_file_of(plan->probes, plan->n_probes);
+
+	if (is_beside(target, file)) {
+		plan_free(plan);
+		return;
+	}
+	target->stamp = file ? file_stamp_of_plan(file) : *stamp;
 	struct adopted adopted = adopt_plan(target->probes, target->n_probes, plan->probes,
 					    plan->n_probes, false, table_now_unix());
 	struct probe *before = target->probes;

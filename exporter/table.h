@@ -20,7 +20,7 @@ struct target {
 	const struct spec_target *spec;
 	struct probe *probes; /* n_probes of them, with labels that differ; owned */
 	size_t n_probes;
-	struct file_stamp stamp; /* of its file when that was last resolved */
+	struct file_stamp stamp; /* of the file that was last resolved; zero: there was none */
 	struct file_stamp seen;	 /* and when it was last looked at */
 	VEC(struct superseded) superseded;
 	uint64_t upgrades;
@@ -52,6 +52,16 @@ double table_now_unix(void);
 void table_init_target(struct target *target, const struct spec_target *spec);
 void table_fini_target(struct target *target);
 
+/* The file that the target's probes of a plan are for; NULL when there is none. */
+const struct plan_file *table_file_of(const struct plan_probe *probes, size_t n);
+/* The file that the target's probes are attached to; NULL when none is. */
+const struct plan_file *table_attached_file(const struct target *target);
+/*
+ * Note the file that was resolved for the target. What its path leads to before or after may be
+ * another one.
+ */
+void table_note_file(struct target *target, const struct plan_file *file);
+
 /*
  * Attach what of `plan` is not attached, and note the outcomes; each of its probes is that of
  * `owners`, NULL where another has its label.
@@ -65,8 +75,12 @@ void table_detached(struct probes *probes, struct probe *probe, enum reason reas
 /* Release plans that no probe points into any more, and specs that no plan is of. */
 void table_drop_unused(struct probes *probes);
 
-/* Resolve a target again and attach what is not attached. */
-void table_retry_target(struct probes *probes, struct target *target);
+/*
+ * Resolve a target again and attach what is not attached. `stamp` is of its path, for when there is
+ * no file that can be resolved.
+ */
+void table_retry_target(struct probes *probes, struct target *target,
+			const struct file_stamp *stamp);
 
 /* Look at a target's file and act on what has become of it; whether it is worth resolving now. */
 bool follow_file(struct probes *probes, struct target *target, const struct file_stamp *stamp);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -46,6 +47,8 @@ struct plan_file {
 	int fd;		  /* O_RDONLY, owned by the plan */
 	dev_t dev;
 	ino_t ino;
+	off_t size; /* this and the times: before anything was read from it */
+	struct timespec modified, changed;
 	const char *build_id;		 /* lower-case hex, "" when the file has none */
 	uint64_t exec_offset, exec_size; /* file part covering all executable PT_LOADs */
 	/* What a probe without process filter touches; 0 when not counted. */

@@ -122,5 +122,8 @@ int file_open(struct file *file, const char *path, struct arena *arena, struct e
 	file->path = canonical(path, &st, arena);
 	file->dev = st.st_dev;
 	file->ino = st.st_ino;
+	file->size = opened.st_size;
+	file->modified = opened.st_mtim;
+	file->changed = opened.st_ctim;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #define TARGET_FILE_H
 
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -16,6 +17,8 @@ struct file {
 		path; /* canonical where that leads to the same file, else as given; in the arena */
 	dev_t dev;
 	ino_t ino;
+	off_t size; /* this and the times: when it was opened */
+	struct timespec modified, changed;
 };
 
 /*

@@ -87,6 +87,9 @@ static struct job *job_for(struct resolution *resolution, const struct file *fil
 	new->fd = file->fd;
 	new->dev = file->dev;
 	new->ino = file->ino;
+	new->size = file->size;
+	new->modified = file->modified;
+	new->changed = file->changed;
 	new->build_id = "";
 	resolution->jobs[plan->n_files].file = new;
 	return &resolution->jobs[plan->n_files++];

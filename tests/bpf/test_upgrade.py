@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -189,6 +190,39 @@ class Upgrade(unittest.TestCase):
             self.assertEqual(e.histogram("work", target="link").count, 200)
             self.assertEqual(e.histogram("work", target="file").count, 100)
         os.unlink(link)
+
+    def test_replaced_while_it_is_opened(self):
+        """What is opened is another file than the path leads to before and after: at start, after
+        an upgrade, at a reload. It is let go of, and the right one is probed."""
+        file = program()
+        others, go = [other_build(file, n) for n in (1, 2)], file + ".go"
+        env = {"SWAP_FILE": file, "SWAP_OTHER": others[0], "SWAP_GO": go,
+               "LD_PRELOAD": os.path.join(victim.BUILD, "victims", "libswaps.so")}
+
+        def swap_then(do):
+            with open(go, "w", encoding="utf-8"):
+                pass
+            do()
+            wait_until(lambda: not os.path.exists(go), 10)
+
+        def count_then(calls, **labels):
+            wait_until(lambda: len(builds(e)) == 1 and e.attached(**labels) == 1, 10)
+            time.sleep(0.6)
+            with Victim(file, 1, 1000, "early") as v:
+                v.round()
+            self.assertEqual(e.histogram("work", **labels).count, calls)
+
+        with open(go, "w", encoding="utf-8"):
+            pass
+        with Exporter(config(target(file, "work")), env=dict(os.environ, **env)) as e:
+            self.assertFalse(os.path.exists(go))
+            count_then(1000)
+            swap_then(lambda: os.rename(others[1], file))
+            count_then(2000)
+            with open(e.config, "w", encoding="utf-8") as out:
+                out.write(config(target(file, "work", name="renamed")))
+            swap_then(lambda: e.child.send_signal(signal.SIGHUP))
+            count_then(1000, target="renamed")
 
     def test_open_calls(self):
         """A call that is open when its file is let go of ends as it should, or as detached."""
