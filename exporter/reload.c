@@ -89,6 +89,7 @@ static void bring_together(struct reload *reload, struct target *target,
 		if (adopted.owners[i])
 			settle_probe(reload, adopted.owners[i], &next[i]);
 	}
+	free(adopted.owners);
 	target->probes = adopted.probes;
 	target->n_probes = adopted.n;
 }

@@ -21,11 +21,29 @@ FAULTS = re.compile(r"ERROR: |runtime error|LeakSanitizer|definitely lost: [1-9]
                     r"ERROR SUMMARY: [1-9]")
 
 
+def reload(e, text):
+    """Another config, several times: each of them may leak as well."""
+    for n in range(1, 4):
+        with open(e.config, "w", encoding="utf-8") as out:
+            out.write(text if n % 2 else text.replace("inner", "outer2"))
+        e.child.send_signal(signal.SIGHUP)
+        wait_until(lambda n=n: e.log_text().count("config reloaded") >= n, 60)
+
+
+def replace(e, file):
+    os.rename(shutil.copy(file, file + ".new"), file)
+    wait_until(lambda: e.scrape().value("uprobe_exporter_target_upgrades_total",
+                                        target="replaced") == 1 and
+               e.attached(target="replaced") == 1, 60)
+
+
 def life(test, tier, **keys):
     """One life under a checker; what it wrote. The config has probes that work and some that
     do not, for the paths of failure leak as well as others."""
+    replaced = shutil.copy(victim.path("sites"), victim.path("sites") + ".replaced")
     text = config(target("shapes", "recurse", "outer", "inner", "no_such_function"),
                   target("threads", {"symbol": "work", "exit": "none"}, name="threads"),
+                  target(replaced, "two_rets", name="replaced"),
                   target("/no/such/file", "x", name="gone"))
     with Victim("shapes", 20, 10) as shapes, Victim("threads", 2, 1000) as threads, \
             Exporter(text, tier, start_seconds=120, **keys) as e:
@@ -37,6 +55,8 @@ def life(test, tier, **keys):
             test.assertEqual(status, 200)
         for path in ("/", "/x", "/-/healthy"):
             e.get(path)
+        replace(e, replaced)
+        reload(e, text)
         test.assertEqual(e.account("recurse")["all"], 2000)
         status, _ = e.stop(seconds=120)
         said = e.log_text()
