@@ -10,6 +10,7 @@ say        = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)';)
 BUILD   := build
 PREFIX  ?= /usr/local
 DESTDIR ?=
+DOCDIR  ?= $(PREFIX)/share/doc/uprobe_exporter
 ARCH    := $(shell uname -m)
 CC      := gcc
 CXX     := g++
@@ -296,14 +297,37 @@ run:
 
 install: all man
 	install -D -m 755 $(BUILD)/uprobe_exporter $(DESTDIR)$(PREFIX)/bin/uprobe_exporter
-	install -d $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter $(DESTDIR)$(PREFIX)/share/man/man{5,8}
+	install -d $(DESTDIR)$(DOCDIR) $(DESTDIR)$(PREFIX)/share/man/man{5,8}
 	install -m 644 $(wildcard README.md ARCHITECTURE.md CHANGELOG.md docs/*.md config/*.yaml) \
-	        $(DESTDIR)$(PREFIX)/share/doc/uprobe_exporter/
+	        $(DESTDIR)$(DOCDIR)/
 	install -d $(DESTDIR)$(PREFIX)/share/uprobe_exporter/{dashboards,rules}
 	install -m 644 dashboards/*.json $(DESTDIR)$(PREFIX)/share/uprobe_exporter/dashboards/
 	install -m 644 dashboards/rules/*.yaml $(DESTDIR)$(PREFIX)/share/uprobe_exporter/rules/
 	for page in $(MAN_PAGES); do gzip -9n <$$page \
 	        >$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}.gz || exit 1; done
+	install -d $(DESTDIR)$(PREFIX)/lib/{systemd/system,sysusers.d,tmpfiles.d}
+	sed 's|@BINDIR@|$(PREFIX)/bin|' deploy/systemd/uprobe_exporter.service \
+	        >$(DESTDIR)$(PREFIX)/lib/systemd/system/uprobe_exporter.service
+	install -m 644 deploy/systemd/uprobe_exporter.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/
+	install -m 644 deploy/systemd/sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/uprobe_exporter.conf
+	install -m 644 deploy/systemd/tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/uprobe_exporter.conf
+	install -m 644 deploy/systemd/perf-tier.conf $(DESTDIR)$(DOCDIR)/
+	install -d $(DESTDIR)/etc/{default,uprobe_exporter}
+	[ -e $(DESTDIR)/etc/uprobe_exporter/uprobe_exporter.yaml ] || \
+	        sed 's|@BINDIR@|$(PREFIX)/bin|' deploy/uprobe_exporter.yaml.in \
+	        >$(DESTDIR)/etc/uprobe_exporter/uprobe_exporter.yaml
+	[ -e $(DESTDIR)/etc/default/uprobe_exporter ] || \
+	        install -m 644 deploy/systemd/default $(DESTDIR)/etc/default/uprobe_exporter
+
+# A Debian package for this machine's release and architecture.
+DEB_VERSION ?= $(VERSION)
+
+.PHONY: deb
+deb: all man
+	$(Q)rm -rf $(BUILD)/deb/tree
+	$(Q)$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(BUILD))/deb/tree PREFIX=/usr \
+	        DOCDIR=/usr/share/doc/uprobe-exporter
+	$(Q)deploy/deb/build.sh $(BUILD)/deb/tree $(DEB_VERSION) $(BUILD)/deb
 
 help:
 	@printf '%s\n' \
@@ -319,6 +343,7 @@ help:
 	  'sudo make bench   measure against bpftrace, BCC and libbpf-tools: $(BUILD)/bench/' \
 	  'make man          the man pages: $(BUILD)/man/' \
 	  'make install      to DESTDIR and PREFIX ($(PREFIX))' \
+	  'make deb          a Debian package: $(BUILD)/deb/' \
 	  'make clean        remove $(BUILD)/'
 
 .PHONY: clean

@@ -30,7 +30,9 @@ clang-format         test
 clang-tidy           test
 cppcheck             test
 curl                 test
+debootstrap          test
 default-jre-headless test
+dpkg-dev             test
 g++                  test
 golang-go            test
 libc6-dbg            test
@@ -44,6 +46,7 @@ php-cli              test
 postgresql           test
 prometheus           test
 rustc                test
+systemd-container    test
 util-linux           test
 valgrind             test
 HEADERS              bench
