@@ -48,6 +48,26 @@ static struct link_sites sites_of(const struct linking *linking, const struct si
 
 /* ---- session and multi: one link for all ---- */
 
+/* Refuse the probes whose sites are; whether there are any. */
+static bool refuse_sites(const struct linking *linking, const struct site_list *list,
+			 const struct link_sites *sites, enum link_kind kind, bool together)
+{
+	_cleanup_free_ int *errors = alloc_zero(list->n, sizeof(*errors));
+	unsigned tries =
+		linkset_find_refused(&linking->loaded->object, sites, kind, together, errors);
+	bool found = false;
+
+	log_debug("the kernel refuses some sites", LOG_STR("file", linking->group->file->path),
+		  LOG_INT("tries", tries));
+	for (size_t i = 0; i < list->n; i++) {
+		if (!errors[i])
+			continue;
+		refuse_for_error(&linking->results[list->owners[i]], tier_of(linking), errors[i]);
+		found = true;
+	}
+	return found;
+}
+
 /* 0; -EAGAIN when sites were refused, so that the group has to be linked anew; or the error. */
 static int link_all(const struct linking *linking, const struct site_list *list, const char *path,
 		    enum link_kind kind, struct linkset *links)
@@ -58,17 +78,8 @@ static int link_all(const struct linking *linking, const struct site_list *list,
 
 	if (!linkset_error_is_of_site(result))
 		return result;
-	_cleanup_free_ int *errors = alloc_zero(list->n, sizeof(*errors));
-	unsigned tries = linkset_find_refused(object, &sites, kind, errors);
-	log_debug("the kernel refuses some sites", LOG_STR("file", linking->group->file->path),
-		  LOG_INT("tries", tries));
-	bool found = false;
-	for (size_t i = 0; i < list->n; i++) {
-		if (!errors[i])
-			continue;
-		refuse_for_error(&linking->results[list->owners[i]], tier_of(linking), errors[i]);
-		found = true;
-	}
+	bool found = refuse_sites(linking, list, &sites, kind, false) ||
+		     refuse_sites(linking, list, &sites, kind, true);
 	drop_refused(linking);
 	return found ? -EAGAIN : result;
 }

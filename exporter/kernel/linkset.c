@@ -115,10 +115,33 @@ bool linkset_error_is_of_site(int error)
 	}
 }
 
-/* Halve until the refused sites stand alone: two tries a level for each of them. */
-static unsigned bisect(const struct object *object, const struct link_sites *sites, size_t from,
-		       size_t n, enum link_kind kind, int *errors)
+struct search {
+	const struct object *object;
+	const struct link_sites *sites;
+	enum link_kind kind;
+	bool together; /* what could be linked stays so, until the end: in `held` */
+	struct linkset held;
+	int *errors;
+	unsigned tries;
+};
+
+static int try_part(struct search *search, const struct link_sites *part)
 {
+	struct linkset trial;
+
+	search->tries++;
+	if (search->together)
+		return linkset_add(&search->held, search->object, part, search->kind);
+	int result = linkset_open(&trial, search->object, part, search->kind);
+	if (!result)
+		linkset_close(&trial);
+	return result;
+}
+
+/* Halve until the refused sites stand alone: two tries a level for each of them. */
+static void bisect(struct search *search, size_t from, size_t n)
+{
+	const struct link_sites *sites = search->sites;
 	struct link_sites part = {
 		.path = sites->path,
 		.offsets = sites->offsets + from,
@@ -127,22 +150,29 @@ static unsigned bisect(const struct object *object, const struct link_sites *sit
 		.n = n,
 		.pid = sites->pid,
 	};
-	struct linkset trial;
-	int result = linkset_open(&trial, object, &part, kind);
+	int result = try_part(search, &part);
 
-	if (!result)
-		linkset_close(&trial);
 	if (n == 1 || !linkset_error_is_of_site(result)) {
 		for (size_t i = 0; i < n; i++)
-			errors[from + i] = result;
-		return 1;
+			search->errors[from + i] = result;
+		return;
 	}
-	return 1 + bisect(object, sites, from, n / 2, kind, errors) +
-	       bisect(object, sites, from + n / 2, n - n / 2, kind, errors);
+	bisect(search, from, n / 2);
+	bisect(search, from + n / 2, n - n / 2);
 }
 
 unsigned linkset_find_refused(const struct object *object, const struct link_sites *sites,
-			      enum link_kind kind, int *errors)
+			      enum link_kind kind, bool together, int *errors)
 {
-	return bisect(object, sites, 0, sites->n, kind, errors);
+	struct search search = {
+		.object = object,
+		.sites = sites,
+		.kind = kind,
+		.together = together,
+		.errors = errors,
+	};
+
+	bisect(&search, 0, sites->n);
+	linkset_close(&search.held);
+	return search.tries;
 }

@@ -47,10 +47,12 @@ void linkset_close(struct linkset *set);
 /*
  * Which sites the kernel refuses, after linkset_open failed: errors[i] becomes -errno or 0. The
  * probes must be disabled, since every site is linked for a moment. Returns how many links were
- * tried.
+ * tried. With `together`, sites stay linked until the end, so that one which is refused beside an
+ * earlier one (they name different semaphores for one instruction) is found; each takes
+ * descriptors.
  */
 unsigned linkset_find_refused(const struct object *object, const struct link_sites *sites,
-			      enum link_kind kind, int *errors);
+			      enum link_kind kind, bool together, int *errors);
 
 /* Whether an error speaks of one site (an instruction that cannot be probed) or of the whole. */
 bool linkset_error_is_of_site(int error);

@@ -56,7 +56,12 @@ void refuse_for_error(struct attach_result *result, enum tier tier, int error)
 	struct strbuf why = {0};
 	enum reason reason = refuse_reason(error);
 
-	if (reason == REASON_KERNEL_REFUSED)
+	if (error == -EINVAL)
+		strbuf_puts(&why,
+			    "the kernel cannot probe the instruction there (error 22): most "
+			    "often another probe, maybe another tool's, is on it with another "
+			    "USDT semaphore, or without one");
+	else if (reason == REASON_KERNEL_REFUSED)
 		strbuf_printf(&why, "the kernel cannot probe the instruction there (error %d)",
 			      -error);
 	else if (reason == REASON_PROCESS_NOT_FOUND)

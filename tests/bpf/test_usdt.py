@@ -191,6 +191,28 @@ class Refused(unittest.TestCase):
         self.assertIn("function", found["libc:work_start"][1])
         self.assertEqual(found["key"][0], "usdt_argument")
 
+    def test_one_instruction_with_several_semaphores(self):
+        """The first of them is probed, the others are not, and all else in the file is."""
+        found = self.why("clash:plain", "clash:gated", "clash:same", "clash:gated__too",
+                         "clash:other", file=victim.path("clash"))
+        self.assertEqual({name: reason for name, (reason, _) in found.items()},
+                         {name: "kernel_refused" for name in ("clash:gated", "clash:gated__too")})
+        for _, detail in found.values():
+            self.assertIn("semaphore", detail)
+
+    def test_beside_another_tool(self):
+        """One that probes the place without the semaphore: that is told."""
+        with open(victim.path("clash"), "rb") as file:
+            at = next(line.split()[0] for line in run("list", "--usdt", victim.path("clash"))
+                      .stdout.splitlines() if line.endswith("clash:alone"))
+        text = yaml({"targets": [{"name": "tool", "binary": file.name, "functions": [
+            {"offset": at, "name": "place", "exit": "none"}]}]})
+        with Exporter(text) as e:
+            self.assertEqual(e.attached(function="place"), 1)
+            found = self.why("clash:alone", "clash:other", file=file.name)
+            self.assertEqual(list(found), ["clash:alone"])
+            self.assertIn("another tool", found["clash:alone"][1])
+
     def test_no_notes(self):
         file = os.path.join(os.path.dirname(victim.path("marks")), "marks.bare")
         subprocess.run(["objcopy", "-R", ".note.stapsdt", victim.path("marks"), file], check=True)

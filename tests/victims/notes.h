@@ -21,7 +21,10 @@ __asm__(".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
 
 /* For asm templates: `semaphore` is a symbol's name or "0", the texts need no quotes. */
 #define MARK(provider, name, semaphore, arguments)                                                 \
-	"990: nop\n"                                                                               \
+	"990: nop\n" NOTE(provider, name, semaphore, arguments)
+
+/* Another note about the instruction of the last MARK. */
+#define NOTE(provider, name, semaphore, arguments)                                                 \
 	".pushsection .note.stapsdt,\"\",\"note\"\n"                                               \
 	".balign 4\n"                                                                              \
 	".4byte 992f-991f, 994f-993f, 3\n"                                                         \

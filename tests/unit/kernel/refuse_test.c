@@ -66,6 +66,7 @@ static void errors_are_put_into_words(void **state)
 	(void)state;
 	assert_words(ENOTSUPP, REASON_KERNEL_REFUSED, "cannot probe the instruction");
 	assert_words(ENOTSUPP, REASON_KERNEL_REFUSED, "524");
+	assert_words(EINVAL, REASON_KERNEL_REFUSED, "semaphore");
 	assert_words(ESRCH, REASON_PROCESS_NOT_FOUND, "has ended");
 	assert_words(EMFILE, REASON_OUT_OF_RESOURCES, "RLIMIT_NOFILE");
 	assert_words(ENOMEM, REASON_OUT_OF_RESOURCES, "limits.series");
