@@ -249,6 +249,12 @@ struct up_rule {
 	} exe[UP_RULE_INODES];
 };
 
+/* What holds for all filters. */
+struct up_filters {
+	__u32 n;       /* those in use are below it */
+	__u32 home_ns; /* the exporter's mount namespace: of processes in others it wants to hear */
+};
+
 /* What children inherit of what selected their parent: not 0 for filters that are so. */
 struct up_inherit {
 	__u8 as_itself[UP_FILTERS];	/* a child is like its parent until it starts a program */
@@ -265,7 +271,7 @@ enum up_select_argument {
 	UP_SELECT_ARGUMENTS,
 };
 
-/* A program was started in this process, and the exporter has to decide. */
+/* A program was started in this process, and the exporter has to decide, or to find its files. */
 struct up_started {
 	__u32 tgid;
 	__u32 spare;

@@ -76,8 +76,21 @@ struct uprobe_task {
 	unsigned int depth;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+
 struct task_struct {
 	int pid, tgid;
+	struct nsproxy *nsproxy;
 	char comm[16];
 	struct task_struct *group_leader;
 	unsigned long long start_boottime; /* ns */

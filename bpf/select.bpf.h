@@ -14,13 +14,12 @@
 
 #define TICK_NS 10000000 /* USER_HZ is 100 */
 
-/* Filters in use; set at run time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
-} n_filters SEC(".maps");
+	__type(value, struct up_filters);
+} filters SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -173,7 +172,7 @@ static __always_inline void ask(__u32 tgid)
 struct starting {
 	__u64 ino;
 	__u32 dev, tgid, n;
-	bool asks;
+	bool asks, is_abroad;
 };
 
 /* The entry of the current process, made if need be. */
@@ -199,7 +198,7 @@ __noinline int start_one(__u32 at, struct starting *starting)
 	enum verdict verdict = judge(rule, starting->ino, starting->dev);
 	struct up_selected *entry =
 		verdict == VERDICT_YES ? entry_of(starting->tgid) : selected_now();
-	if (verdict == VERDICT_ASK)
+	if (verdict == VERDICT_ASK || (verdict == VERDICT_YES && starting->is_abroad))
 		starting->asks = true;
 	if (entry && rule->parts) /* `pid` goes on whatever it runs */
 		*byte_of(entry->itself, at) = verdict == VERDICT_YES;
@@ -211,17 +210,19 @@ static __always_inline void select_started(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
-	__u32 zero = 0, *n = bpf_map_lookup_elem(&n_filters, &zero);
+	__u32 zero = 0;
+	struct up_filters *all = bpf_map_lookup_elem(&filters, &zero);
 	struct starting starting = {
 		.ino = BPF_CORE_READ(inode, i_ino),
 		.dev = BPF_CORE_READ(inode, i_sb, s_dev),
 		.tgid = bpf_get_current_pid_tgid() >> 32,
 	};
 
-	if (!n || !*n)
+	if (!all || !all->n)
 		return;
+	starting.is_abroad = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum) != all->home_ns;
 	for (__u32 i = 0; i < UP_FILTERS; i++) {
-		if (i >= *n)
+		if (i >= all->n)
 			break;
 		start_one(i, &starting);
 	}
@@ -232,9 +233,10 @@ static __always_inline void select_started(void)
 /* A process was moved to another cgroup, without starting anything. */
 static __always_inline void select_moved(struct task_struct *task)
 {
-	__u32 zero = 0, *n = bpf_map_lookup_elem(&n_filters, &zero);
+	__u32 zero = 0;
+	struct up_filters *all = bpf_map_lookup_elem(&filters, &zero);
 
-	if (n && *n)
+	if (all && all->n)
 		ask(BPF_CORE_READ(task, tgid));
 }
 

@@ -39,6 +39,9 @@ struct found {
 
 struct filters {
 	struct select *select;
+	filters_elsewhere *elsewhere;
+	void *context;
+	ino_t home_ns;
 	struct podnames *pods;
 	int proc_fd;
 	bool sees_all; /* the pids here are the kernel's own */
@@ -165,6 +168,9 @@ static void decide(struct filters *filters, uint32_t number, struct procview *vi
 	if (result)
 		log_warn("a process cannot be selected", LOG_INT("pid", view->pid),
 			 LOG_STR("error", strerror(-result)));
+	ino_t ns = on ? procview_mount_ns(view) : 0;
+	if (ns && ns != filters->home_ns)
+		filters->elsewhere(filters->context, number, view);
 	if (on && !inherited && filter->rule.parts & UP_RULE_EXE &&
 	    procview_exe_file(view, &dev, &ino) && learn_exe(&filter->rule, dev, ino))
 		put_rule(filters, number);
@@ -225,7 +231,7 @@ static void drop_unfound(void *context, pid_t pid, const struct up_selected *ent
 	}
 }
 
-static void pass(struct filters *filters)
+void filters_look(struct filters *filters)
 {
 	filters->passed = now_seconds();
 	filters->found.n = 0;
@@ -265,17 +271,27 @@ void filters_tick(struct filters *filters)
 	for (uint32_t i = 0; i < filters->n; i++)
 		due |= follow_pidfile(filters, i);
 	if (due)
-		pass(filters);
+		filters_look(filters);
 }
 
 /* ---- the set in force ---- */
 
-struct filters *filters_new(struct attach *attach)
+static ino_t home_ns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
+}
+
+struct filters *filters_new(struct attach *attach, filters_elsewhere *elsewhere, void *context)
 {
 	struct filters *filters = alloc_zero(1, sizeof(*filters));
 
 	filters->select = attach_select(attach);
 	filters->sees_all = attach_in_initial_pid_namespace();
+	filters->elsewhere = elsewhere;
+	filters->context = context;
+	filters->home_ns = home_ns();
 	filters->pods = podnames_new(PODNAMES_FOLDER, PODNAMES_REREAD_NS);
 	filters->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return filters;
@@ -389,8 +405,9 @@ void filters_set(struct filters *filters, const struct spec *spec)
 		    !take_over(filters, &spec->targets[i].process, kept))
 			add_filter(filters, &spec->targets[i].process, kept);
 	renew_pass(filters);
-	pass(filters);
-	pass(filters); /* for those that were forked by what the first one had not come to yet */
+	filters_look(filters);
+	filters_look(
+		filters); /* for those that were forked by what the first one had not come to yet */
 }
 
 int filters_of(const struct filters *filters, const struct spec_target *target, struct err *err)

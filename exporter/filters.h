@@ -9,10 +9,15 @@
 #include "base/err.h"
 #include "kernel/attach.h"
 #include "model/spec.h"
+#include "target/procview.h"
 
 struct filters;
 
-struct filters *filters_new(struct attach *attach);
+/* A selected process has another mount namespace than the exporter. */
+typedef void filters_elsewhere(void *context, uint32_t filter, struct procview *view);
+
+/* The callback is called from filters_set() and filters_tick(), more than once for a process. */
+struct filters *filters_new(struct attach *attach, filters_elsewhere *elsewhere, void *context);
 void filters_free(struct filters *filters);
 
 /*
@@ -27,6 +32,9 @@ void filters_set(struct filters *filters, const struct spec *spec);
  * when it cannot be had.
  */
 int filters_of(const struct filters *filters, const struct spec_target *target, struct err *err);
+
+/* Look at all processes now. */
+void filters_look(struct filters *filters);
 
 /* Decide on what has happened since; now and then. */
 void filters_tick(struct filters *filters);

@@ -72,13 +72,15 @@ static void drop_file(struct probes *probes, const struct file_stamp *stamp)
 
 /* ---- files that are replaced ---- */
 
-static void drop_superseded(struct probes *probes, struct target *target, size_t at)
+void follow_drop(struct probes *probes, struct target *target, size_t at)
 {
 	struct superseded old = target->superseded.at[at];
 
 	superseded_drop(&old, probes->attach);
-	log_info("the old file is let go of", LOG_STR("target", target->spec->name),
-		 LOG_STR("binary", old.path), LOG_STR("build_id", old.build_id));
+	log_info(old.elsewhere ? "the file of a container is let go of"
+			       : "the old file is let go of",
+		 LOG_STR("target", target->spec->name), LOG_STR("binary", old.path),
+		 LOG_STR("build_id", old.build_id));
 	pthread_mutex_lock(&probes->lock);
 	target->superseded.at[at] = target->superseded.at[--target->superseded.n];
 	pthread_mutex_unlock(&probes->lock);
@@ -89,7 +91,7 @@ void follow_superseded(struct probes *probes, struct target *target)
 {
 	for (size_t i = target->superseded.n; i-- > 0;)
 		if (!superseded_in_use(&target->superseded.at[i], probes->attach))
-			drop_superseded(probes, target, i);
+			follow_drop(probes, target, i);
 }
 
 /* What names the file again is not an old file any more. */
@@ -98,7 +100,7 @@ static void take_back(struct probes *probes, struct target *target, const struct
 	for (size_t i = target->superseded.n; i-- > 0;)
 		if (target->superseded.at[i].dev == stamp->dev &&
 		    target->superseded.at[i].ino == stamp->ino)
-			drop_superseded(probes, target, i);
+			follow_drop(probes, target, i);
 }
 
 void follow_supersede(struct probes *probes, struct target *target, enum reason reason)

@@ -37,7 +37,7 @@ struct probes *probes_new(const struct spec *spec, struct attach *attach, struct
 
 	probes->spec = spec;
 	probes->attach = attach;
-	probes->filters = filters_new(attach);
+	probes->filters = filters_new(attach, elsewhere_selected, probes);
 	probes->loop = loop;
 	probes->started_unix = table_now_unix();
 	probes->reload_successful = true; /* of the config read at start */
@@ -96,8 +96,11 @@ void probes_attach(struct probes *probes)
 {
 	for (size_t i = 0; i < probes->n_targets; i++)
 		follow_process(probes, &probes->targets[i]);
+	probes->settling = true;
 	filters_set(probes->filters, probes->spec);
 	attach_first(probes, probes->plans.at[0]);
+	probes->settling = false;
+	filters_look(probes->filters);
 	atomic_store(&probes->ready, !*loop_stop_flag());
 }
 
@@ -187,6 +190,18 @@ static size_t fill_places(const struct target *target, const struct probe *probe
 	return n;
 }
 
+static bool is_elsewhere(const struct target *target, const struct probe *probe)
+{
+	for (size_t i = 0; i < target->superseded.n; i++)
+		if (target->superseded.at[i].elsewhere) {
+			const struct superseded_probe *there =
+				superseded_find(&target->superseded.at[i], probe->plan->label);
+			if (there && there->series == probe->series)
+				return true;
+		}
+	return false;
+}
+
 static struct collect_row row_of(const struct probes *probes, const struct target *target,
 				 const struct probe *probe, struct arena *arena)
 {
@@ -198,6 +213,7 @@ static struct collect_row row_of(const struct probes *probes, const struct targe
 		.n_old_places = fill_places(target, probe, places),
 	};
 
+	row.attached = probe->status.attached || is_elsewhere(target, probe);
 	if (probe->series >= 0)
 		attach_read(probes->attach, probe->series, &row.reading);
 	return row;

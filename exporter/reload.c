@@ -234,8 +234,12 @@ void probes_reload(struct probes *probes, struct spec *spec)
 	pthread_mutex_unlock(&probes->lock);
 	pthread_mutex_unlock(&probes->sweep_lock);
 	release_before(&reload);
+	probes->settling = true;
 	filters_set(probes->filters, spec); /* numbers of filters that ended are free by now */
 	table_attach(probes, reload.plan, reload.owners);
+	probes->settling = false;
+	elsewhere_renew(probes);
+	filters_look(probes->filters);
 	table_drop_unused(probes);
 	vec_fini(&reload.series);
 	free(reload.owners);

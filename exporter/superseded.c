@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "target/proc.h"
+#include "target/procview.h"
 
 /* Where the kernel does not tell who maps a file, all of /proc is read: not at each look. */
 enum { LOOKS_BETWEEN = 20 };
@@ -20,10 +21,9 @@ static int by_label(const void *left, const void *right)
 	return strcmp(a->label, b->label);
 }
 
-static void take(struct superseded *old, const struct probe *probe)
+static void take(struct superseded *old, const struct plan_probe *plan, int series,
+		 const char *kind)
 {
-	const struct plan_probe *plan = probe->plan;
-
 	if (!old->n) {
 		old->dev = plan->file->dev;
 		old->ino = plan->file->ino;
@@ -33,13 +33,24 @@ static void take(struct superseded *old, const struct probe *probe)
 	}
 	old->probes[old->n++] = (struct superseded_probe){
 		.label = alloc_strdup(plan->label),
-		.series = probe->series,
+		.series = series,
 		.place = {.binary = old->path,
 			  .build_id = old->build_id,
 			  .entry_offset = plan->entry_offset,
 			  .strategy = plan->strategy,
-			  .kind = probe->status.kind},
+			  .kind = kind},
 	};
+}
+
+/* In the order of their labels; false when there are none. */
+static bool settle(struct superseded *old)
+{
+	if (!old->n) {
+		superseded_fini(old);
+		return false;
+	}
+	qsort(old->probes, old->n, sizeof(*old->probes), by_label);
+	return true;
 }
 
 bool superseded_init(struct superseded *old, const struct probe *probes, size_t n,
@@ -49,13 +60,23 @@ bool superseded_init(struct superseded *old, const struct probe *probes, size_t 
 		.fd = -1, .stamp = *stamp, .probes = alloc_zero(n, sizeof(*old->probes))};
 	for (size_t i = 0; i < n; i++)
 		if (probes[i].status.attached)
-			take(old, &probes[i]);
-	if (!old->n) {
-		superseded_fini(old);
-		return false;
-	}
-	qsort(old->probes, old->n, sizeof(*old->probes), by_label);
-	return true;
+			take(old, probes[i].plan, probes[i].series, probes[i].status.kind);
+	return settle(old);
+}
+
+bool superseded_init_elsewhere(struct superseded *file, const struct plan *plan,
+			       const struct attach_result *results, const struct attach *attach)
+{
+	*file = (struct superseded){.fd = -1,
+				    .elsewhere = true,
+				    .probes = alloc_zero(plan->n_probes, sizeof(*file->probes))};
+	for (size_t i = 0; i < plan->n_probes; i++)
+		if (results[i].attached && plan->probes[i].file)
+			take(file, &plan->probes[i], results[i].series,
+			     attach_kind(attach, plan->probes[i].strategy));
+	if (file->n)
+		file->stamp = file_stamp_of_fd(file->fd);
+	return settle(file);
 }
 
 void superseded_fini(struct superseded *old)
@@ -64,20 +85,36 @@ void superseded_fini(struct superseded *old)
 		close(old->fd);
 	for (size_t i = 0; i < old->n; i++)
 		free(old->probes[i].label);
+	vec_fini(&old->users);
 	free(old->probes);
 	free(old->path);
 	free(old->build_id);
 }
 
-bool superseded_in_use(struct superseded *old, const struct attach *attach)
+/* Forget users that have ended; whether one is left. */
+static bool has_users(struct superseded *old)
+{
+	struct procview view;
+	_cleanup_close_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = old->users.n; i-- > 0;) {
+		const struct procview_stat *stat = NULL;
+		bool there = procview_open(&view, proc_fd, old->users.at[i].pid);
+		if (there)
+			stat = procview_stat(&view);
+		if (!stat || stat->ended || stat->start_ticks != old->users.at[i].start_ticks)
+			old->users.at[i] = old->users.at[--old->users.n];
+		if (there)
+			procview_close(&view);
+	}
+	return old->users.n > 0;
+}
+
+static bool is_mapped(struct superseded *old, const struct attach *attach)
 {
 	struct mapping_state state;
 	struct proc_mapped mapped = {.dev = old->dev, .ino = old->ino, .path = old->path};
 
-	struct file_stamp now = file_stamp_of_fd(old->fd);
-
-	if (file_stamp_content_differs(&now, &old->stamp))
-		return false;
 	int result = attach_look(attach, old->fd, &state);
 	if (!result)
 		return state.by_others;
@@ -85,6 +122,15 @@ bool superseded_in_use(struct superseded *old, const struct attach *attach)
 		return true;
 	proc_count(&mapped, 1);
 	return mapped.processes > 0;
+}
+
+bool superseded_in_use(struct superseded *old, const struct attach *attach)
+{
+	struct file_stamp now = file_stamp_of_fd(old->fd);
+
+	if (file_stamp_content_differs(&now, &old->stamp))
+		return false;
+	return is_mapped(old, attach) || has_users(old);
 }
 
 void superseded_drop(const struct superseded *old, struct attach *attach)

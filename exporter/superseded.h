@@ -1,11 +1,12 @@
 /*
- * Files that a target's probes were on and that are not what it names any more: an old version of
- * a program, which processes still run. Its probes go on, and feed the same series as those on the
- * new file, until the last process has ended.
+ * Files that a target's probes are on besides the one at its path: an old version of a program,
+ * which processes still run, or the file that containers have at that path. Its probes feed the
+ * same series as the others, until the last process has ended.
  */
 #ifndef EXPORTER_SUPERSEDED_H
 #define EXPORTER_SUPERSEDED_H
 
+#include "base/vec.h"
 #include "collect/collect.h"
 #include "file_stamp.h"
 #include "kernel/attach.h"
@@ -17,16 +18,33 @@ struct superseded_probe {
 	struct collect_place place; /* its texts are the file's */
 };
 
+/* A process in whose container the file is. */
+struct superseded_user {
+	pid_t pid;
+	uint64_t start_ticks;
+};
+
 struct superseded {
-	dev_t dev;
+	dev_t dev; /* as its probes are attached */
 	ino_t ino;
-	int fd; /* owned */
+	struct mapping_state real; /* which file it is whatever layers it is seen through */
+	bool elsewhere;		   /* in containers; else an old version */
+	VEC(struct superseded_user) users;
+	size_t n_configured; /* probes that the target had for it, attached or not */
+	int fd;		     /* owned */
 	struct file_stamp stamp;
 	char *path, *build_id;
 	struct superseded_probe *probes; /* by label; owned */
 	size_t n;
 	unsigned looks; /* that were put off, where looking is costly */
 };
+
+/*
+ * The file of a plan that was just attached for processes elsewhere: those of its probes that were.
+ * False when none was.
+ */
+bool superseded_init_elsewhere(struct superseded *file, const struct plan *plan,
+			       const struct attach_result *results, const struct attach *attach);
 
 /*
  * Take over those of the probes that are attached to their plan's file, which had this stamp when

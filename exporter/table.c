@@ -84,16 +84,6 @@ static void log_refused(const struct probe *probe, const char *detail)
 		 LOG_STR("reason", reason_name(probe->status.reason)), LOG_STR("detail", detail));
 }
 
-/* How a probe is attached: one without a return probe has no session, just an entry link. */
-static const char *kind_of(const struct probes *probes, const struct plan_probe *plan)
-{
-	enum tier tier = attach_tier(probes->attach);
-
-	if (tier == TIER_SESSION && plan->strategy != STRATEGY_URETPROBE)
-		tier = TIER_MULTI;
-	return tier_name(tier);
-}
-
 /* Once for each outcome: a probe that keeps failing for one reason is mentioned once. */
 static void note(struct probes *probes, struct probe *probe, const struct plan_probe *plan,
 		 const struct attach_result *result)
@@ -107,7 +97,7 @@ static void note(struct probes *probes, struct probe *probe, const struct plan_p
 	probe->series = result->series;
 	probe->status.attached = result->attached;
 	probe->status.reason = reason;
-	probe->status.kind = result->attached ? kind_of(probes, plan) : NULL;
+	probe->status.kind = result->attached ? attach_kind(probes->attach, plan->strategy) : NULL;
 	pthread_mutex_unlock(&probes->lock);
 	probe->logged = true;
 	if (changed && result->attached)
@@ -116,8 +106,8 @@ static void note(struct probes *probes, struct probe *probe, const struct plan_p
 		log_refused(probe, *result->detail ? result->detail : plan->detail);
 }
 
-static int filter_of(const struct probes *probes, const struct plan_probe *plan,
-		     struct attach_result *result)
+int table_filter_of(const struct probes *probes, const struct plan_probe *plan,
+		    struct attach_result *result)
 {
 	struct err err;
 	int filter = filters_of(probes->filters, plan->target, &err);
@@ -137,7 +127,7 @@ void table_attach(struct probes *probes, const struct plan *plan, struct probe *
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		results[i].attached = !owners[i] || owners[i]->status.attached;
 		results[i].series = owners[i] ? owners[i]->series : -1;
-		results[i].filter = filter_of(probes, &plan->probes[i], &results[i]);
+		results[i].filter = table_filter_of(probes, &plan->probes[i], &results[i]);
 	}
 	attach_plan(probes->attach, plan, results);
 	/* Asked to end in the middle of it: what was not attached any more is no outcome. */

@@ -41,6 +41,7 @@ struct probes {
 	double started_unix;
 	bool reload_successful;
 	double reload_success_unix;
+	bool settling; /* the table is being attached: files elsewhere have to wait */
 	atomic_bool ready;
 	pthread_mutex_t sweep_lock; /* one sweep at a time; taken before `lock` if both are */
 	pthread_mutex_t lock;	    /* over all of the above, against snapshots */
@@ -68,12 +69,23 @@ void table_note_file(struct target *target, const struct plan_file *file);
  */
 void table_attach(struct probes *probes, const struct plan *plan, struct probe *const *owners);
 
+/* For struct attach_result: the filter of a probe; -1 with the reason in `result`. */
+int table_filter_of(const struct probes *probes, const struct plan_probe *plan,
+		    struct attach_result *result);
+
 /* A probe is not attached any more. Its series stays. */
 void table_detached(struct probes *probes, struct probe *probe, enum reason reason,
 		    const char *detail);
 
 /* Release plans that no probe points into any more, and specs that no plan is of. */
 void table_drop_unused(struct probes *probes);
+
+/* A process was selected that has a mount namespace of its own: probe the files it has there. */
+void elsewhere_selected(void *probes, uint32_t filter, struct procview *view);
+
+/* Let go of files elsewhere whose probes are not those of the target any more; they are found
+ * again. */
+void elsewhere_renew(struct probes *probes);
 
 /*
  * Resolve a target again and attach what is not attached. `stamp` is of its path, for when there is
@@ -91,7 +103,9 @@ bool follow_file(struct probes *probes, struct target *target, const struct file
 void follow_supersede(struct probes *probes, struct target *target, enum reason reason);
 /* The target's new file has just been probed: note how long it was not. */
 void follow_gap(struct probes *probes, struct target *target);
-/* Let go of old files that no process runs any more. */
+/* Let go of one of the target's other files. */
+void follow_drop(struct probes *probes, struct target *target, size_t at);
+/* Let go of other files that no process runs any more. */
 void follow_superseded(struct probes *probes, struct target *target);
 /* Hear of the end of a filtered target's process. */
 void follow_process(struct probes *probes, struct target *target);

@@ -26,7 +26,8 @@ struct collect_place {
 struct collect_row {
 	const struct plan_probe *probe;
 	struct probe_status status;
-	struct reading reading;			/* zeroed while the probe has no series */
+	bool attached;		/* to the file of `probe`, or to one in a container */
+	struct reading reading; /* zeroed while the probe has no series */
 	const struct collect_place *old_places; /* n_old_places, besides the one of `probe` */
 	size_t n_old_places;
 };

@@ -235,7 +235,7 @@ static void add_attached(struct scrape *scrape, const struct function *function)
 	bool attached = true;
 
 	for (const struct function *at = function; at; at = at->same)
-		attached &= at->row->status.attached;
+		attached &= at->row->attached;
 	add_u64(scrape, function, NULL, NULL, attached);
 }
 
@@ -245,7 +245,7 @@ static void add_failure(struct scrape *scrape, const struct function *function)
 
 	for (const struct function *at = function; at; at = at->same) {
 		enum reason reason = failure(at->row);
-		if (at->row->status.attached || seen[reason])
+		if (at->row->attached || seen[reason])
 			continue;
 		seen[reason] = true;
 		add_u64(scrape, function, "reason", reason_name(reason), 1);

@@ -79,6 +79,15 @@ uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most)
 	return maps_memory_bytes(attach->loaded.maps, at_most);
 }
 
+const char *attach_kind(const struct attach *attach, enum exit_strategy strategy)
+{
+	enum tier tier = attach_tier(attach);
+
+	if (tier == TIER_SESSION && strategy != STRATEGY_URETPROBE)
+		tier = TIER_MULTI;
+	return tier_name(tier);
+}
+
 struct select *attach_select(struct attach *attach)
 {
 	return &attach->loaded.select;

@@ -55,6 +55,12 @@ bool attach_pid_filter_covers_threads(const struct attach *attach);
 /* Bytes of map memory in use, and what it will be when all series are in use. */
 uint64_t attach_memory_bytes(const struct attach *attach, uint64_t *at_most);
 
+/*
+ * How a probe with this strategy is attached: "session", "multi" or "perf". One without a return
+ * probe has no session, just an entry link.
+ */
+const char *attach_kind(const struct attach *attach, enum exit_strategy strategy);
+
 /* Process filters. Main thread only. */
 struct select;
 struct select *attach_select(struct attach *attach);

@@ -147,7 +147,7 @@ static void find_descriptors(struct object *object)
 	object->map_selected = map_fd(bpf, "selected");
 	object->map_rules = map_fd(bpf, "rules");
 	object->map_inherit = map_fd(bpf, "inherit");
-	object->map_n_filters = map_fd(bpf, "n_filters");
+	object->map_filters = map_fd(bpf, "filters");
 	object->map_started = map_fd(bpf, "started");
 }
 

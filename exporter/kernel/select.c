@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -42,6 +43,14 @@ void select_fini(struct select *select)
 	select->started = NULL;
 }
 
+/* The number of our mount namespace, which is the inode of what stands for it. */
+static uint32_t home_ns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/mnt", &st) ? 0 : (uint32_t)st.st_ino;
+}
+
 int select_set_rule(struct select *select, uint32_t filter, uint32_t n, const struct up_rule *rule,
 		    struct select_inheritance inheritance)
 {
@@ -55,7 +64,8 @@ int select_set_rule(struct select *select, uint32_t filter, uint32_t n, const st
 	int result = object_map_set(select->object->map_inherit, 0, &inherit);
 	if (!result)
 		result = object_map_set(select->object->map_rules, filter, rule);
-	return result ? result : object_map_set(select->object->map_n_filters, 0, &n);
+	struct up_filters all = {.n = n, .home_ns = home_ns()};
+	return result ? result : object_map_set(select->object->map_filters, 0, &all);
 }
 
 static int decide(const struct select *select, uint64_t args[UP_SELECT_ARGUMENTS])

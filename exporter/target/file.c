@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -98,10 +100,10 @@ static const char *canonical(const char *path, const struct stat *st, struct are
 	return arena_strdup(arena, path);
 }
 
-int file_open(struct file *file, const char *path, struct arena *arena, struct err *err)
+/* Open the file behind an O_PATH descriptor; its path is for the caller to set. */
+static int open_handle(struct file *file, int handle, const char *path, struct err *err)
 {
 	struct stat st, opened;
-	_cleanup_close_ int handle = open(path, O_PATH | O_CLOEXEC);
 
 	memset(file, 0, sizeof(*file));
 	file->fd = -1;
@@ -119,11 +121,34 @@ int file_open(struct file *file, const char *path, struct arena *arena, struct e
 			       "%s: was replaced while it was opened", path);
 	}
 	file->fd = fd;
-	file->path = canonical(path, &st, arena);
 	file->dev = st.st_dev;
 	file->ino = st.st_ino;
 	file->size = opened.st_size;
 	file->modified = opened.st_mtim;
 	file->changed = opened.st_ctim;
 	return 0;
+}
+
+int file_open(struct file *file, const char *path, struct arena *arena, struct err *err)
+{
+	_cleanup_close_ int handle = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	int result = open_handle(file, handle, path, err);
+
+	if (!result && !fstat(handle, &st))
+		file->path = canonical(path, &st, arena);
+	else
+		file->path = arena_strdup(arena, path);
+	return result;
+}
+
+int file_open_in(struct file *file, int root_fd, const char *path, struct arena *arena,
+		 struct err *err)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	_cleanup_close_ int handle = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	int result = open_handle(file, handle, path, err);
+
+	file->path = arena_strdup(arena, path);
+	return result;
 }

@@ -28,4 +28,11 @@ struct file {
  */
 int file_open(struct file *file, const char *path, struct arena *arena, struct err *err);
 
+/*
+ * The same as a process sees it whose root is `root_fd`: no part of the path leads out of there.
+ * The path is kept as given.
+ */
+int file_open_in(struct file *file, int root_fd, const char *path, struct arena *arena,
+		 struct err *err);
+
 #endif

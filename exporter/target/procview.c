@@ -260,3 +260,17 @@ const struct cgroup_ids *procview_ids(struct procview *view)
 {
 	return learn(view, CGROUP, ask_cgroup) ? &view->ids : NULL;
 }
+
+ino_t procview_mount_ns(struct procview *view)
+{
+	struct stat st;
+
+	return fstatat(view->fd, "ns/mnt", &st, 0) ? 0 : st.st_ino;
+}
+
+int procview_root(struct procview *view)
+{
+	int fd = openat(view->fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}

@@ -72,6 +72,11 @@ const char *procview_cmdline(struct procview *view, size_t *length);
 const char *procview_cgroup(struct procview *view);
 const struct cgroup_ids *procview_ids(struct procview *view);
 
+/* The number of its mount namespace; 0: it cannot be had. */
+ino_t procview_mount_ns(struct procview *view);
+/* A descriptor of its root directory, the caller's to close; or -errno. */
+int procview_root(struct procview *view);
+
 /* Read the text of /proc/PID/stat; false if it is not such a text. */
 bool procview_parse_stat(const char *text, size_t length, struct procview_stat *stat);
 

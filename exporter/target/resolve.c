@@ -55,6 +55,7 @@ struct resolution {
 	struct job *jobs;    /* one for each of plan->files */
 	struct wish *wishes; /* n_wishes, in the order of the spec */
 	size_t n_wishes;
+	int root_fd; /* where paths begin; -1: at our own root */
 };
 
 static void refuse(struct plan_probe *probe, enum reason reason, const char *detail)
@@ -104,7 +105,10 @@ static void open_target(struct resolution *resolution, const struct spec_target 
 	struct job *job = NULL;
 	struct file file;
 
-	if (file_open(&file, target->binary, arena, &why) == 0) {
+	int failed = resolution->root_fd < 0 ? file_open(&file, target->binary, arena, &why)
+					     : file_open_in(&file, resolution->root_fd,
+							    target->binary, arena, &why);
+	if (!failed) {
 		job = job_for(resolution, &file);
 		if (target->pid)
 			proc_check(target->pid, &why);
@@ -443,11 +447,11 @@ static void job_fini(struct job *job)
 	free(job->wanted);
 }
 
-struct plan *resolve_plan(const struct spec *spec, const struct spec_target *only)
+static struct plan *resolve(const struct spec *spec, const struct spec_target *only, int root_fd)
 {
 	struct plan *plan = alloc_zero(1, sizeof(*plan));
 	_cleanup_free_ struct job *jobs = alloc_zero(spec->n_targets, sizeof(*jobs));
-	struct resolution resolution = {.plan = plan, .jobs = jobs};
+	struct resolution resolution = {.plan = plan, .jobs = jobs, .root_fd = root_fd};
 
 	plan->spec = spec;
 	arena_init(&plan->arena);
@@ -464,4 +468,14 @@ struct plan *resolve_plan(const struct spec *spec, const struct spec_target *onl
 	}
 	free(resolution.wishes);
 	return plan;
+}
+
+struct plan *resolve_plan(const struct spec *spec, const struct spec_target *only)
+{
+	return resolve(spec, only, -1);
+}
+
+struct plan *resolve_plan_in(const struct spec *spec, const struct spec_target *only, int root_fd)
+{
+	return resolve(spec, only, root_fd);
 }

@@ -15,4 +15,10 @@
  */
 struct plan *resolve_plan(const struct spec *spec, const struct spec_target *only);
 
+/*
+ * Resolve one target with its file as a process sees it whose root is `root_fd`, a descriptor of
+ * that directory.
+ */
+struct plan *resolve_plan_in(const struct spec *spec, const struct spec_target *only, int root_fd);
+
 #endif

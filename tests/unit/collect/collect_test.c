@@ -58,6 +58,7 @@ static void attach(struct collect_row *row, struct plan_probe *probe)
 	probe->file = &file;
 	probe->entry_offset = 0x3e1f0;
 	probe->strategy = probe->function->exit == EXIT_NONE ? STRATEGY_NONE : STRATEGY_URETPROBE;
+	row->attached = true;
 	row->status =
 		(struct probe_status){.attached = true, .kind = "session", .created_unix = 1.7e9};
 }

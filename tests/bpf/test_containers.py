@@ -1,0 +1,193 @@
+"""Files in containers: overlay roots with mount, pid and cgroup namespaces of their own."""
+
+import ctypes
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+import bpfsys
+import victim
+from exporter import Exporter, config, setUpModule, target
+from victim import wait_until
+
+CALLS = "uprobe_function_calls_total"
+PATH = "/app/threads"
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+NEW_NS, NEW_CGROUP, NEW_PID = 0x00020000, 0x02000000, 0x20000000  # CLONE_* of sched.h
+MS_REC_PRIVATE, MNT_DETACH = 0x4000 | 0x40000, 2
+SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}[platform.machine()]
+
+
+def _must(result):
+    if result:
+        raise OSError(ctypes.get_errno(), "container")
+
+
+def enter(root):
+    """Become a process of a container, as runtimes do it: pivot_root, not chroot."""
+    _must(_libc.unshare(NEW_NS | NEW_CGROUP | NEW_PID))
+    _must(_libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None))
+    os.chdir(root)
+    _must(_libc.syscall(SYS_PIVOT_ROOT, b".", b"."))
+    _must(_libc.umount2(b".", MNT_DETACH))
+    os.chdir("/")
+    pid = os.fork()  # the first process of the new pid namespace
+    if pid:
+        os.closerange(0, 1024)
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xff)
+    _libc.prctl(1, 9)  # PR_SET_PDEATHSIG: SIGKILL
+
+
+class Image:
+    """A folder with a program in it, which containers have as their lowest layer."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="uprobe-image-")
+        os.makedirs(os.path.join(self.folder, "app"))
+        shutil.copy(victim.path("threads.static"), self.folder + PATH)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Container:
+    """The program of an image in namespaces of its own, on an overlay."""
+
+    def __init__(self, image, change=False, calls=100):
+        self.folder = tempfile.mkdtemp(prefix="uprobe-container-")
+        parts = {part: os.path.join(self.folder, part) for part in ("upper", "work", "root")}
+        for part in parts.values():
+            os.mkdir(part)
+        self.root = parts["root"]
+        options = f"lowerdir={image.folder},upperdir={parts['upper']},workdir={parts['work']}"
+        subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, self.root], check=True)
+        if change:  # copied up: another file from now on
+            with open(self.root + PATH, "ab") as out:
+                out.write(b"changed")
+        self.child = subprocess.Popen(
+            [PATH, "1", str(calls), "early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, preexec_fn=lambda: enter(self.root))
+        self.child.stdout.readline()  # ready 1
+
+    def round(self):
+        self.child.stdin.write("\n")
+        self.child.stdin.flush()
+        return json.loads(self.child.stdout.readline())["calls"]["work"]
+
+    def end(self):
+        self.child.stdin.close()
+        self.child.wait(20)
+
+    def unmount(self):
+        """Plainly, not lazily: it fails while anybody has a file of it open."""
+        return subprocess.run(["umount", self.root], stderr=subprocess.DEVNULL,
+                              check=False).returncode == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
+        for stream in (self.child.stdin, self.child.stdout):
+            stream.close()
+        subprocess.run(["umount", "-l", self.root], stderr=subprocess.DEVNULL, check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def text(**process):
+    return config(target(PATH, {"symbol": "work", "exit": "none"}, process=process))
+
+
+def count(e):
+    return e.scrape().value(CALLS, function="work")
+
+
+def links(e):
+    return len([item for item in bpfsys.held_by(e.pid) if item[0] == "link"])
+
+
+class Containers(unittest.TestCase):
+    def test_one_image_is_one_file(self):
+        """Two containers of one image: one link. A third with a changed copy: one of its own. They
+        count together; when they end, their links go and their roots can be unmounted."""
+        with Image() as image, Exporter(text(exe=PATH)) as e:
+            before = links(e)
+            self.assertEqual(e.attached(function="work"), 0)
+            with Container(image) as a, Container(image) as b:
+                wait_until(lambda: e.attached(function="work") == 1, 5)
+                time.sleep(0.6)
+                self.assertEqual(links(e), before + 1)
+                total = a.round() + b.round()
+                self.assertEqual(count(e), total)
+                with Container(image, change=True) as c:
+                    wait_until(lambda: links(e) == before + 2, 5)
+                    for container in (a, b, c):
+                        total += container.round()
+                    self.assertEqual(count(e), total)
+                    c.end()
+                    wait_until(lambda: links(e) == before + 1, 5)
+                    wait_until(c.unmount, 5)
+                a.end()
+                time.sleep(0.6)
+                total += b.round()
+                self.assertEqual(count(e), total)
+                b.end()
+                wait_until(lambda: links(e) == before, 5)
+                for container in (a, b):
+                    wait_until(container.unmount, 5)
+            wait_until(lambda: e.attached(function="work") == 0, 5)
+
+    def test_there_before(self):
+        """Containers that run when the exporter starts, and over a reload."""
+        with Image() as image, Container(image) as a:
+            with Exporter(text(exe=PATH)) as e:
+                total = a.round()
+                self.assertEqual(count(e), total)
+                before = links(e)
+                e.child.send_signal(1)
+                wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()))
+                total += a.round()
+                self.assertEqual((count(e), links(e)), (total, before))
+
+    def test_the_same_file_here(self):
+        """A program of this machine in a mount namespace of its own: not another file."""
+        file = victim.path("threads.static")
+        command = ["unshare", "--mount", "--fork", "--kill-child", file, "1", "100", "early"]
+        with Exporter(config(target(file, {"symbol": "work", "exit": "none"},
+                                    process={"comm": os.path.basename(file)[:15]}))) as e:
+            before = links(e)
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  text=True) as child:
+                child.stdout.readline()
+                time.sleep(0.6)
+                child.stdin.write("\n")
+                child.stdin.flush()
+                child.stdout.readline()
+                self.assertEqual((count(e), links(e)), (100, before))
+                child.stdin.close()
+
+    def test_a_file_that_leads_out(self):
+        """A link in the image that leads to a path of its own root, and one that leads nowhere."""
+        with Image() as image:
+            os.rename(image.folder + PATH, image.folder + PATH + ".real")
+            os.symlink(PATH + ".real", image.folder + PATH)
+            with Exporter(text(exe=PATH + ".real")) as e, Container(image) as a:
+                wait_until(lambda: e.attached(function="work") == 1, 5)
+                self.assertEqual(count(e) + a.round(), count(e))
+            os.unlink(image.folder + PATH)
+
+
+if __name__ == "__main__":
+    unittest.main()
