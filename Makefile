@@ -329,6 +329,18 @@ deb: all man
 	        DOCDIR=/usr/share/doc/uprobe-exporter
 	$(Q)deploy/deb/build.sh $(BUILD)/deb/tree $(DEB_VERSION) $(BUILD)/deb
 
+# A container image (in the docker format, which has health checks). BASE is a Debian or Ubuntu image; IMAGE_FLAGS go to `build`.
+IMAGE_TOOL  ?= $(firstword $(notdir $(shell command -v podman docker)) podman)
+IMAGE       ?= uprobe_exporter:$(VERSION)
+BASE        ?=
+IMAGE_FLAGS ?=
+
+.PHONY: image
+image:
+	$(IMAGE_TOOL) build $(if $(filter podman,$(IMAGE_TOOL)),--format docker) -f deploy/container/Dockerfile -t $(IMAGE) $(IMAGE_FLAGS) \
+	        $(if $(BASE),--build-arg BASE=$(BASE)) \
+	        --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) .
+
 help:
 	@printf '%s\n' \
 	  'make              build the exporter: $(BUILD)/uprobe_exporter (V=1 shows the commands)' \
@@ -344,6 +356,7 @@ help:
 	  'make man          the man pages: $(BUILD)/man/' \
 	  'make install      to DESTDIR and PREFIX ($(PREFIX))' \
 	  'make deb          a Debian package: $(BUILD)/deb/' \
+	  'make image        a container image, with podman or docker: BASE=, IMAGE=' \
 	  'make clean        remove $(BUILD)/'
 
 .PHONY: clean

@@ -43,8 +43,11 @@ locales              test
 llvm                 test
 man-db               test
 php-cli              test
+podman               test
 postgresql           test
 prometheus           test
+python3-yaml         test
+runc                 test
 rustc                test
 systemd-container    test
 util-linux           test

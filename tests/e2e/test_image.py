@@ -1,0 +1,223 @@
+"""The container image: what is in it, and that it measures with what the DaemonSet gives it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+import uuid
+
+import kube
+import machine
+import scrape
+import victim
+from exporter import DURATION, config, setUpModule, target
+from machine import run
+from victim import Victim, wait_until
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+IMAGE, BASE = "localhost/uprobe-test", "localhost/uprobe-test-base"
+MEMORY_LIMIT = "256m"  # the DaemonSet's
+SIZE_MOST = 40e6
+
+
+def build_image():
+    """As `make image` does it, on the clean root in the place of a registry's image."""
+    tar = subprocess.Popen(["tar", "-C", machine.base_root(), "-c", "."], stdout=subprocess.PIPE)
+    imported = subprocess.run(["podman", "import", "-q", "-", BASE], stdin=tar.stdout,
+                              capture_output=True, check=False)
+    tar.stdout.close()
+    assert tar.wait() == 0 and imported.returncode == 0, imported.stderr
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    built = subprocess.run(
+        ["make", "image", "IMAGE_TOOL=podman", f"IMAGE={IMAGE}", f"BASE={BASE}",
+         "IMAGE_FLAGS=--isolation chroot --network=host"],
+        cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert built.returncode == 0, (built.stdout + built.stderr)[-4000:]
+
+
+class Container:
+    """A running container of the image, without a network of its own."""
+
+    def __init__(self, *flags, image=IMAGE, command=()):
+        self.name = f"uprobe-test-{uuid.uuid4().hex[:12]}"
+        self.parent = f"/kubepods/burstable/pod{uuid.uuid4()}"
+        run("podman", "run", "--detach", "--name", self.name, "--runtime=runc",
+            "--cgroup-manager=cgroupfs", f"--cgroup-parent={self.parent}", "--network=none",
+            "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", *flags, image, *command)
+        self.pid = int(self.inspect()["State"]["Pid"])
+
+    def inspect(self):
+        return json.loads(run("podman", "inspect", self.name).stdout)[0]
+
+    def exec(self, *command):
+        return run("podman", "exec", "--runtime=runc", "--cgroup-manager=cgroupfs", self.name,
+                   *command, check=False)
+
+    def logs(self):
+        result = run("podman", "logs", self.name, check=False)
+        return result.stdout + result.stderr
+
+    def curl(self, path):
+        return run("nsenter", "-t", str(self.pid), "-n", "curl", "-sS", "--max-time", "20",
+                   "http://127.0.0.1:10435" + path, check=False).stdout
+
+    def scrape(self):
+        return scrape.parse(self.curl("/metrics").encode())
+
+    def wait_ready(self):
+        try:
+            wait_until(lambda: "Ready" in self.curl("/-/ready"), 30, "ready", step=0.1)
+        except AssertionError:
+            raise AssertionError(self.logs()) from None
+
+    def stop(self):
+        """Its exit status."""
+        run("podman", "stop", "--time=20", self.name)
+        return self.inspect()["State"]["ExitCode"]
+
+    def remove(self):
+        run("podman", "rm", "--force", "--time=1", self.name, check=False)
+
+
+class Image(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        lacking = [name for name in ("podman", "runc") if not shutil.which(name)]
+        if lacking or machine.missing():
+            raise unittest.SkipTest(machine.missing() or f"not installed: {' '.join(lacking)}")
+        build_image()
+        cls.addClassCleanup(run, "podman", "image", "prune", "--force", check=False)
+        cls.addClassCleanup(run, "podman", "rmi", "--force", IMAGE, BASE, check=False)
+        cls.folder = tempfile.mkdtemp(prefix="uprobe-test-image-")
+        os.chmod(cls.folder, 0o755)
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+
+    def write(self, text):
+        """As the kubelet does: a link to a folder is switched."""
+        folder = os.path.join(self.folder, "config")
+        os.makedirs(folder, exist_ok=True)
+        data = tempfile.mkdtemp(prefix="..data-", dir=folder)
+        os.chmod(data, 0o755)
+        with open(data + "/uprobe_exporter.yaml", "w", encoding="utf-8") as out:
+            out.write(text)
+        os.symlink(os.path.basename(data), folder + "/..new")
+        os.rename(folder + "/..new", folder + "/..data")
+        if not os.path.lexists(folder + "/uprobe_exporter.yaml"):
+            os.symlink("..data/uprobe_exporter.yaml", folder + "/uprobe_exporter.yaml")
+        return folder
+
+    def daemon(self, text):
+        (daemonset,) = kube.documents("base/daemonset.yaml")
+        flags, arguments = kube.podman_arguments(daemonset, self.write(text))
+        container = Container(f"--memory={MEMORY_LIMIT}", *flags, command=arguments)
+        self.addCleanup(container.remove)
+        container.wait_ready()
+        return container
+
+    def test_content(self):
+        said = json.loads(run("podman", "image", "inspect", IMAGE).stdout)[0]
+        self.assertLess(said["Size"], SIZE_MOST)
+        self.assertIn("org.opencontainers.image.version", said["Labels"])
+        self.assertEqual(said["Config"]["Entrypoint"], ["/usr/bin/uprobe_exporter"])
+        self.assertIn("healthcheck", str(said["HealthCheck"] if "HealthCheck" in said
+                                         else said["Healthcheck"]))
+        for shell in ("/bin/sh", "/bin/bash", "/usr/bin/apt-get"):
+            result = run("podman", "run", "--rm", "--runtime=runc", "--cgroup-manager=cgroupfs",
+                         "--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096",
+                         f"--entrypoint={shell}", IMAGE, check=False)
+            self.assertEqual(result.returncode, 127, shell)
+
+    def test_with_the_daemonsets_privileges(self):
+        """A host's program and a container's, which find themselves below /host."""
+        program = os.path.join(self.folder, "threads")
+        shutil.copy(victim.path("threads"), program)
+        os.chmod(program, 0o755)
+        daemon = self.daemon(config(target("/host" + program, "work")))
+        with open(f"/proc/{daemon.pid}/status", encoding="utf-8") as file:
+            status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+        self.assertEqual(int(status["CapEff"], 16), 1 << 2 | 1 << 19 | 1 << 38 | 1 << 39)
+        self.assertEqual(int(status["CapBnd"], 16), int(status["CapEff"], 16))
+        self.assertEqual(status["NoNewPrivs"], "1")
+        with open(f"/proc/{daemon.pid}/cgroup", encoding="utf-8") as file:
+            self.assertIn("/kubepods/burstable/pod", file.read())
+        with Victim(program, 100, 2) as v:
+            v.round()
+        self.assertEqual(daemon.scrape().value(DURATION + "_count", function="work"), 200)
+        other = Container("--interactive", f"--volume={self.folder}:/programs:ro",
+                          "--entrypoint=/programs/threads", command=("50", "2"))
+        self.addCleanup(other.remove)
+        wait_until(lambda: "ready" in other.logs(), 20, "the other container")
+        subprocess.run(["podman", "attach", "--runtime=runc", other.name], input=b"\n",
+                       capture_output=True, check=False, timeout=60)
+        wait_until(lambda: daemon.scrape().value(DURATION + "_count", function="work") == 300, 20,
+                   "the container's calls")
+        self.assertEqual(daemon.exec("/usr/bin/uprobe_exporter", "healthcheck").returncode, 0)
+        self.assertEqual(daemon.stop(), 0)
+
+    def test_an_edited_configmap_is_a_reload(self):
+        program = os.path.join(self.folder, "sleeps")
+        shutil.copy(victim.path("sleeps"), program)
+        daemon = self.daemon(config(target("/host" + program, "sleep_1ms")))
+        self.write(config(target("/host" + program, "sleep_1ms", "sleep_10ms")))
+        wait_until(lambda: daemon.scrape().find("uprobe_exporter_probe_attached",
+                                                function="sleep_10ms"), 20, "reloaded")
+        self.assertEqual(daemon.stop(), 0)
+
+    def test_health_check(self):
+        container = Container(*kube.security(kube.documents("base/daemonset.yaml")[0]["spec"]
+                                             ["template"]["spec"]["containers"][0]
+                                             ["securityContext"]))
+        self.addCleanup(container.remove)
+        container.wait_ready()  # with the config that the image brings
+        result = run("podman", "healthcheck", "run", container.name, check=False)
+        self.assertEqual(result.returncode, 0, result)
+
+
+class Manifests(unittest.TestCase):
+    def render(self, folder):
+        result = run("kubectl", "kustomize", os.path.join(kube.FOLDER, folder))
+        import yaml  # pylint: disable=import-outside-toplevel
+        return list(yaml.safe_load_all(result.stdout))
+
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("kubectl"):
+            raise unittest.SkipTest("kubectl is not installed")
+        said = run("kubectl", "version", "--client", "--output=json", check=False).stdout
+        version = re.search(r'"gitVersion": "v1\.(\d+)', said)
+        if not version or int(version.group(1)) < 21:
+            raise unittest.SkipTest("kubectl is older than 1.21, whose kustomize knows no components")
+
+    def test_base(self):
+        found = {item["kind"]: item for item in self.render("base")}
+        self.assertEqual(set(found), {"Namespace", "ServiceAccount", "ConfigMap", "DaemonSet",
+                                      "NetworkPolicy"})
+        for item in found.values():
+            if item["kind"] != "Namespace":
+                self.assertEqual(item["metadata"]["namespace"], "uprobe-exporter")
+        pod = found["DaemonSet"]["spec"]["template"]["spec"]
+        self.assertEqual(pod["volumes"][0]["configMap"]["name"],
+                         found["ConfigMap"]["metadata"]["name"])
+
+    def test_overlays(self):
+        found = {item["kind"]: item for item in self.render("overlays/example")}
+        self.assertIn("PodMonitor", found)
+        pod = found["DaemonSet"]["spec"]["template"]["spec"]
+        self.assertEqual(pod["containers"][0]["image"],
+                         "registry.example.com/uprobe_exporter:0.1.0")
+        self.assertIn("postgres", found["ConfigMap"]["data"]["uprobe_exporter.yaml"])
+        self.assertEqual(found["NetworkPolicy"]["spec"]["egress"], [])
+        found = {item["kind"]: item for item in self.render("overlays/perf-tier")}
+        pod = found["DaemonSet"]["spec"]["template"]["spec"]
+        self.assertEqual(pod["containers"][0]["securityContext"]["capabilities"]["add"],
+                         ["BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH", "SYS_ADMIN"])
+
+    def test_configs_are_right(self):
+        for path in ("base", "overlays/example"):
+            file = os.path.join(kube.FOLDER, path, "uprobe_exporter.yaml")
+            result = run(os.path.join(victim.BUILD, "uprobe_exporter"), "check",
+                         f"--config.file={file}", check=False)
+            self.assertIn(result.returncode, (0, 1), result.stderr)  # 2 is a wrong config
