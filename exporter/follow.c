@@ -12,6 +12,13 @@
 #include "base/log.h"
 #include "table.h"
 
+/* Where there were too many, others may be probed now. */
+static void note_room(struct probes *probes)
+{
+	for (size_t i = 0; i < probes->n_targets; i++)
+		probes->targets[i].room = true;
+}
+
 /* ---- filtered processes ---- */
 
 static int open_pidfd(pid_t pid)
@@ -32,6 +39,7 @@ static void process_ended(void *context, int fd)
 		target->pidfd = -1;
 		target->ended = true;
 		attach_drop_process(probes->attach, target->spec->pid);
+		note_room(probes);
 		for (size_t j = 0; j < target->n_probes; j++)
 			if (target->probes[j].status.attached)
 				table_detached(probes, &target->probes[j], REASON_PROCESS_NOT_FOUND,
@@ -57,6 +65,7 @@ void follow_process(struct probes *probes, struct target *target)
 static void drop_file(struct probes *probes, const struct file_stamp *stamp)
 {
 	attach_drop_file(probes->attach, stamp->dev, stamp->ino);
+	note_room(probes);
 	for (size_t i = 0; i < probes->n_targets; i++) {
 		struct target *target = &probes->targets[i];
 		for (size_t j = 0; j < target->n_probes; j++) {
@@ -77,6 +86,7 @@ void follow_drop(struct probes *probes, struct target *target, size_t at)
 	struct superseded old = target->superseded.at[at];
 
 	superseded_drop(&old, probes->attach);
+	note_room(probes);
 	log_info(old.elsewhere ? "the file of a container is let go of"
 			       : "the old file is let go of",
 		 LOG_STR("target", target->spec->name), LOG_STR("binary", old.path),

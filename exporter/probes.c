@@ -110,6 +110,8 @@ static bool passes_by_itself(const struct target *target, enum reason reason)
 	switch (reason) {
 	case REASON_PROCESS_NOT_FOUND:
 		return !target->ended && target->pidfd >= 0;
+	case REASON_LIMIT:
+		return target->room;
 	case REASON_OUT_OF_RESOURCES:
 	case REASON_BINARY_UNREADABLE:
 		return true;
@@ -141,6 +143,7 @@ static void sweep(struct probes *probes)
 
 static void retry(struct probes *probes, struct target *target, const struct file_stamp *stamp)
 {
+	target->room = false;
 	bool another = target->stamp.ino && stamp->ino && target->stamp.ino != stamp->ino;
 
 	table_retry_target(probes, target, stamp);

@@ -26,6 +26,7 @@ struct target {
 	uint64_t upgrades;
 	double gap_seconds; /* from when the present file was there to when it was probed */
 	int pidfd;	    /* of a filtered target's process while attached; -1 */
+	bool room;	    /* was made, since it was last resolved, by letting go of something */
 	bool ended;	    /* that process has ended: a pid names one process, not its successor */
 };
 

@@ -210,14 +210,20 @@ static void attach_group(struct attach *attach, struct group *group, struct atta
 		.perf_room = &attach->opened.perf_room,
 		.stop = attach->options.stop,
 	};
+	size_t perf_room = attach->opened.perf_room;
 	struct linked linked;
 
 	if (group->pid && !attach->loaded.feature.pid_filter &&
 	    !may_link_openly(group, target, attaching->results))
 		return;
 	linking_open(&linking, &linked);
-	if (group->entries.n)
+	if (group->entries.n) {
 		enable_group(attach, group, &linked, attaching);
+		return;
+	}
+	linkset_close(&linked.entries); /* of a probe that has other sites which were refused */
+	linkset_close(&linked.exits);
+	attach->opened.perf_room = perf_room;
 }
 
 /* A kernel whose return probes kill sandboxed targets gets none, unless asked for by name. */
@@ -278,11 +284,21 @@ static bool take_ids(struct attach *attach, struct attaching *attaching, size_t 
 	return false;
 }
 
+/*
+ * In the perf tier each site has links of its own: a probe that is taken away takes its links along
+ * when it is a group by itself, and makes room for others.
+ */
+static struct group *group_for(const struct attach *attach, struct attaching *attaching,
+			       const struct plan_probe *probe)
+{
+	return group_of(&attaching->groups, probe, attach_tier(attach) == TIER_PERF);
+}
+
 /* Put a USDT probe's sites into its group; the series has no entry of its own. */
 static void add_marks(struct attach *attach, struct attaching *attaching, size_t index)
 {
 	const struct plan_probe *probe = &attaching->plan->probes[index];
-	struct group *group = group_of(&attaching->groups, probe);
+	struct group *group = group_for(attach, attaching, probe);
 
 	if (!take_ids(attach, attaching, index, probe->n_marks))
 		return;
@@ -326,7 +342,7 @@ static void add_function(struct attach *attach, struct attaching *attaching, siz
 		[STRATEGY_RETURN_SITES] = UP_PROBE_RETURN_SITES,
 	};
 	const struct plan_probe *probe = &attaching->plan->probes[index];
-	struct group *group = group_of(&attaching->groups, probe);
+	struct group *group = group_for(attach, attaching, probe);
 	struct member *member = &attaching->members[index];
 	struct maps_site entry = {
 		.sp_adjust = probe->entry_sp_adjust,

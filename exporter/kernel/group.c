@@ -4,10 +4,10 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 
-struct group *group_of(struct group_list *groups, const struct plan_probe *probe)
+struct group *group_of(struct group_list *groups, const struct plan_probe *probe, bool alone)
 {
 	/* From the last: probes come in the config's order, so it is nearly always that one. */
-	for (size_t i = groups->n; i-- > 0;) {
+	for (size_t i = groups->n; !alone && i-- > 0;) {
 		struct group *group = &groups->at[i];
 		if (group->file == probe->file && group->pid == probe->target->pid &&
 		    group->strategy == probe->strategy)

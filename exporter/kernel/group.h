@@ -35,8 +35,8 @@ struct group_list { /* grows with vec_push */
 	size_t n, room;
 };
 
-/* The group of a probe, made when it is the first of its kind. */
-struct group *group_of(struct group_list *groups, const struct plan_probe *probe);
+/* The group of a probe, made when it is the first of its kind, or is to be `alone`. */
+struct group *group_of(struct group_list *groups, const struct plan_probe *probe, bool alone);
 void group_list_fini(struct group_list *groups);
 
 void site_list_add(struct site_list *list, const struct site *site);

@@ -1,11 +1,16 @@
 """Many functions: quickly attached and detached, with few open files, and bad ones left out."""
 
+import os
+import shutil
+import signal
 import subprocess
 import unittest
 
+import bpfsys
+import usdt
 import victim
 from exporter import STOP_SECONDS, Exporter, config, each_tier, setUpModule, target
-from victim import Victim
+from victim import Victim, wait_until
 
 START_SECONDS = 2.0
 OPEN_FILES = 64
@@ -118,6 +123,47 @@ class PerfCap(unittest.TestCase):
             self.assertLessEqual(attached(now), 100)
             self.assertTrue(now.find("uprobe_exporter_probe_failure_info", reason="limit"))
             self.assertIn("perf-force", e.log_text())
+            e.stop(seconds=120)
+
+    def test_room_is_made(self):
+        """What a reload takes away makes room, and so do the processes of an old version."""
+        file = shutil.copy(victim.path(self.LIBRARY), victim.path(self.LIBRARY) + ".upgrade")
+
+        def text(first, last):
+            chosen = [{"symbol": name, "exit": "none"} for name in names(last)[first:]]
+            return config(target(file, *chosen))
+        with Exporter(text(0, 60), "perf") as e:
+            for first, last in ((30, 90), (80, 140)):
+                with open(e.config, "w", encoding="utf-8") as out:
+                    out.write(text(first, last))
+                e.child.send_signal(signal.SIGHUP)
+                wait_until(lambda last=last: e.scrape().find(
+                    "uprobe_exporter_probe_attached", function=names(last)[-1]), 60)
+                wait_until(lambda: attached(e.scrape()) == 60, 60)
+            with Victim("library", file, 10, 1) as v:
+                os.rename(shutil.copy(file, file + ".new"), file)
+                wait_until(lambda: attached(e.scrape()) == 40, 60)
+                v.end()
+                wait_until(lambda: attached(e.scrape()) == 60, 60)
+            e.stop(seconds=120)
+
+    def test_half_a_pair(self):
+        """Of a pair whose start took the last of the room, nothing stays."""
+        chosen = [{"symbol": name, "exit": "none"} for name in names(99)]
+        functions = config(target(victim.path(self.LIBRARY), *chosen))
+        marks = usdt.config(victim.path("marks"), usdt.pair("work", "marks:work__start",
+                                                            "marks:work__done"), name="marks")
+
+        def links(e):
+            return len([kind for kind, _ in bpfsys.held_by(e.pid) if kind == "link"])
+        with Exporter(functions, "perf") as e:
+            before = links(e)
+            with open(e.config, "a", encoding="utf-8") as out:
+                out.write(marks.removeprefix("targets:\n"))
+            e.child.send_signal(signal.SIGHUP)
+            wait_until(lambda: e.scrape().find("uprobe_exporter_probe_failure_info", probe="work",
+                                               reason="limit"), 60)
+            self.assertEqual(links(e), before)
             e.stop(seconds=120)
 
     def test_forced(self):
