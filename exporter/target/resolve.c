@@ -347,15 +347,25 @@ static bool may_share(const struct plan_probe *a, const struct plan_probe *b)
 		buckets_equal(&a->function->buckets, &b->function->buckets));
 }
 
-/* `group` holds the `n` earlier probes of this place: one measurement serves equal settings. */
+/*
+ * `group` holds the `n` earlier probes of this place: one measurement serves equal settings. One of
+ * other processes has nothing to do with it.
+ */
 static void share(struct plan *plan, struct plan_probe *probe, struct plan_probe *const *group,
 		  size_t n)
 {
-	const struct plan_probe *earlier = group[0];
+	const struct plan_probe *earlier = NULL;
 
-	for (size_t i = 0; i < n && !probe->shared_with; i++)
+	for (size_t i = 0; i < n && !probe->shared_with; i++) {
+		if (!spec_same_process(&probe->target->process, &group[i]->target->process))
+			continue;
+		if (!earlier)
+			earlier = group[i];
 		if (!group[i]->shared_with && may_share(probe, group[i]))
 			earlier = probe->shared_with = group[i];
+	}
+	if (!earlier)
+		return;
 	warn(plan, probe,
 	     arena_printf(
 		     &plan->arena,
@@ -366,7 +376,7 @@ static void share(struct plan *plan, struct plan_probe *probe, struct plan_probe
 					: ", and with other settings each call is measured twice"));
 }
 
-/* Among the probes of one file, find those at one place for one process filter. */
+/* Among the probes of one file, find those at one place for the same processes. */
 static void share_within(struct plan *plan, struct job *job)
 {
 	size_t n = 0;

@@ -105,6 +105,20 @@ class Selected(unittest.TestCase):
                 b.round()
                 self.assertEqual(e.account("work"), dict(e.account("work"), observed=100, all=100))
 
+    def tier_two_targets(self, tier):
+        """One function, a filter each: a target counts its own processes only."""
+        text = config(*(target(victim.path("threads"), "work", name=name, process={"comm": name})
+                        for name in ("chosen", "other")))
+        with Exporter(text, tier) as e:
+            with Victim(named("chosen"), 1, 100, "early") as a, \
+                    Victim(named("other"), 1, 7, "early") as b:
+                a.round()
+                b.round()
+                now = e.scrape()
+                for name, calls in (("chosen", 100), ("other", 7)):
+                    self.assertEqual(now.histogram("uprobe_function_duration_seconds",
+                                                   target=name).count, calls)
+
     def tier_children(self, tier):
         """Descendants of a process, there before and started after, whatever they run."""
         with Victim(copied("tree"), "fork", 10, 5) as parent, \

@@ -263,6 +263,13 @@ static void a_file_reached_by_two_paths_is_one_file(void **state)
 	assert_ptr_equal(plan->probes[1].shared_with, &plan->probes[0]);
 	plan_free(plan);
 
+	targets[0].process.comm = "one";
+	targets[1].process.comm = "other";
+	plan = resolve_many(&spec, targets, 2);
+	assert_null(plan->probes[1].shared_with); /* each counts for itself */
+	assert_null(plan->probes[1].warning);
+	plan_free(plan);
+
 	plan = resolve_plan(&spec, &targets[1]);
 	assert_int_equal(plan->n_probes, 1);
 	assert_ptr_equal(plan->probes[0].target, &targets[1]);
