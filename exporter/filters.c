@@ -65,12 +65,19 @@ static time_t now_seconds(void)
 
 /* ---- rules ---- */
 
-/* Whether cgroup paths are those of the one hierarchy that the kernel programs see. */
+#define ROOT_CGROUP 1 /* its inode: the first of the file system (fs/kernfs/dir.c) */
+
+/*
+ * Whether cgroup paths are those of the one hierarchy that the kernel programs see, and begin at
+ * its root: in a cgroup namespace of its own, the exporter sees a part of it.
+ */
 static bool is_unified(void)
 {
 	struct statfs fs;
+	struct stat st;
 
-	return !statfs("/sys/fs/cgroup", &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
+	return !statfs("/sys/fs/cgroup", &fs) && fs.f_type == CGROUP2_SUPER_MAGIC &&
+	       !stat("/sys/fs/cgroup", &st) && st.st_ino == ROOT_CGROUP;
 }
 
 static bool rule_for_cgroup(const char *path, struct up_rule *rule)
@@ -85,9 +92,21 @@ static bool rule_for_cgroup(const char *path, struct up_rule *rule)
 	if (stat(full, &st))
 		return false;
 	rule->cgroup = st.st_ino; /* which is the cgroup's id */
+	rule->cgroup_level = 0;
 	for (const char *at = path; *at; at++)
 		rule->cgroup_level += at[0] != '/' && (at == path || at[-1] == '/');
 	return true;
+}
+
+/* Leave it to the exporter where the kernel cannot tell, or there is no such cgroup now. */
+static void set_cgroup(const struct spec_process *spec, struct up_rule *rule)
+{
+	bool others = procmatch_kernel_parts(spec) & PROCMATCH_OTHERS;
+	bool found = rule_for_cgroup(spec->cgroup, rule);
+
+	rule->parts &= ~(uint32_t)(UP_RULE_CGROUP | UP_RULE_OTHERS);
+	rule->parts |= found ? UP_RULE_CGROUP : UP_RULE_OTHERS;
+	rule->parts |= others ? UP_RULE_OTHERS : 0;
 }
 
 static uint32_t kernel_dev(dev_t dev)
@@ -122,8 +141,7 @@ static void make_rule(const struct spec_process *spec, struct up_rule *rule)
 	if (parts & PROCMATCH_OTHERS)
 		rule->parts |= UP_RULE_OTHERS;
 	if (parts & PROCMATCH_CGROUP)
-		rule->parts |=
-			rule_for_cgroup(spec->cgroup, rule) ? UP_RULE_CGROUP : UP_RULE_OTHERS;
+		set_cgroup(spec, rule);
 	if (parts & PROCMATCH_COMM) {
 		rule->parts |= UP_RULE_COMM;
 		strncpy(rule->comm, spec->comm, sizeof(rule->comm) - 1);
@@ -242,7 +260,26 @@ void filters_look(struct filters *filters)
 	select_each(filters->select, drop_unfound, filters);
 }
 
-/* ---- pidfiles ---- */
+/* ---- what a filter names may come to be something else ---- */
+
+/*
+ * A service that is started again has a new cgroup of the same name. Whether a pass has to find
+ * who is in it.
+ */
+static bool follow_cgroup(struct filters *filters, uint32_t number)
+{
+	struct filter *filter = &filters->filter[number];
+	struct up_rule rule = filter->rule;
+
+	if (!filter->spec || !(procmatch_kernel_parts(filter->spec) & PROCMATCH_CGROUP))
+		return false;
+	set_cgroup(filter->spec, &rule);
+	if (rule.cgroup == filter->rule.cgroup && rule.parts == filter->rule.parts)
+		return false;
+	filter->rule = rule;
+	put_rule(filters, number);
+	return true;
+}
 
 /* Another process is named, or none: whether a pass has to find it. */
 static bool follow_pidfile(struct filters *filters, uint32_t number)
@@ -269,7 +306,7 @@ void filters_tick(struct filters *filters)
 		return;
 	select_each_started(filters->select, look_at, filters);
 	for (uint32_t i = 0; i < filters->n; i++)
-		due |= follow_pidfile(filters, i);
+		due |= follow_pidfile(filters, i) | follow_cgroup(filters, i);
 	if (due)
 		filters_look(filters);
 }

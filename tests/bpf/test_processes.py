@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import subprocess
 import time
 import unittest
 
@@ -215,6 +216,23 @@ class Following(unittest.TestCase):
                     for v in (a, b):
                         v.round()
                     self.assertEqual(count(e), 40)
+
+    def test_cgroup_made_again(self):
+        """As that of a service that is restarted: counted from the first instruction again."""
+        name = "uprobe-exporter-again"
+        unified = ("unshare", "--mount", "sh", "-c",
+                   'mount -t cgroup2 none /sys/fs/cgroup && exec "$0" "$@"')
+        once = victim.path("once")
+        with Exporter(counting(once, cgroup="/" + name), wrap=unified) as e:
+            for total in (10, 20, 30):
+                with cgroup(name) as path:
+                    if not path:
+                        self.skipTest("no unified cgroup hierarchy")
+                    time.sleep(1)
+                    subprocess.run(["sh", "-c", f"echo 0 > {path}/cgroup.procs; {once} 10; :"],
+                                   check=True)
+                    self.assertEqual(count(e), total)
+                    time.sleep(1)
 
     def test_pidfile(self):
         """It may be absent, and name another process later."""
