@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -233,11 +234,18 @@ static int by_pid(const void *left, const void *right)
 	return (a->filter > b->filter) - (a->filter < b->filter);
 }
 
-/* What a pass did not find any more does not match any more. */
+/*
+ * What a pass did not find any more does not match any more; or it ended just before it was
+ * decided on, after its end was noticed.
+ */
 static void drop_unfound(void *context, pid_t pid, const struct up_selected *entry)
 {
 	struct filters *filters = context;
 
+	if (kill(pid, 0) && errno == ESRCH) {
+		select_forget(filters->select, pid);
+		return;
+	}
 	for (uint32_t i = 0; i < filters->n; i++) {
 		struct found key = {pid, i};
 		if (!entry->itself[i] ||

@@ -8,6 +8,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/alloc.h"
+
+enum { BATCH = 256 }; /* more than a bucket ever holds */
+
 /* Whom a batch of the ring buffer is told to. */
 struct visit {
 	select_visit *visit;
@@ -88,17 +92,32 @@ int select_process(struct select *select, pid_t pid, uint64_t start_ticks, uint3
 	return decide(select, args);
 }
 
+/* In batches: where one asks for the key after a key that was taken out, all begins anew. */
 void select_each(const struct select *select, select_entry_visit *visit, void *context)
 {
-	int map = select->object->map_selected;
-	uint32_t key, next;
-	struct up_selected entry;
+	_cleanup_free_ struct up_selected *entries = alloc_zero(BATCH, sizeof(*entries));
+	uint32_t pids[BATCH], cursor = 0;
+	bool first = true;
+	int error = 0;
 
-	for (int end = bpf_map_get_next_key(map, NULL, &key); !end; key = next) {
-		end = bpf_map_get_next_key(map, &key, &next); /* before it may be taken out */
-		if (!bpf_map_lookup_elem(map, &key, &entry))
-			visit(context, (pid_t)key, &entry);
+	while (!error) {
+		uint32_t n = BATCH;
+		if (bpf_map_lookup_batch(select->object->map_selected, first ? NULL : &cursor,
+					 &cursor, pids, entries, &n, NULL))
+			error = errno; /* ENOENT: the end, with what came before it in n */
+		if (error && error != ENOENT)
+			break;
+		for (uint32_t i = 0; i < n; i++)
+			visit(context, (pid_t)pids[i], &entries[i]);
+		first = false;
 	}
+}
+
+void select_forget(struct select *select, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map_delete_elem(select->object->map_selected, &key);
 }
 
 struct clearing {

@@ -46,6 +46,9 @@ int select_process(struct select *select, pid_t pid, uint64_t start_ticks, uint3
 typedef void select_entry_visit(void *context, pid_t pid, const struct up_selected *entry);
 void select_each(const struct select *select, select_entry_visit *visit, void *context);
 
+/* A process that select_each() told has ended, unnoticed by the kernel programs. */
+void select_forget(struct select *select, pid_t pid);
+
 /* Tell which processes started a program since the last call and have to be decided on. */
 typedef void select_visit(void *context, pid_t pid);
 void select_each_started(struct select *select, select_visit *visit, void *context);

@@ -3,10 +3,12 @@
 import contextlib
 import os
 import shutil
+import struct
 import subprocess
 import time
 import unittest
 
+import bpfsys
 import victim
 from exporter import Exporter, config, each_tier, setUpModule, target
 from victim import Victim, wait_until
@@ -269,6 +271,24 @@ class Following(unittest.TestCase):
                     again.round()
                     if again.pid == pid:
                         break
+            self.assertEqual(count(e), 10)
+
+    def test_dead_entries(self):
+        """What was written for a process that had ended meanwhile does not stay for ever."""
+        size, dead = 8 + 2 * 128, (1 << 22) + 1  # struct up_selected; above all pids
+        text = counting(victim.path("threads"), comm="chosen")
+        with Exporter(text) as e, Victim(named("chosen"), 1, 10, "early") as v:
+            table = bpfsys.borrow_map(e.pid, value_size=size, max_entries=65536)
+            try:
+                keys = [struct.pack("=I", pid) for pid in (dead, v.pid)]
+                bpfsys.map_put(table, keys[0], b"\1" * size)
+                self.assertTrue(bpfsys.map_has(table, keys[0], size))
+                e.child.send_signal(1)  # the filters are set anew, with a look at everyone
+                wait_until(lambda: not bpfsys.map_has(table, keys[0], size))
+                self.assertTrue(bpfsys.map_has(table, keys[1], size))
+            finally:
+                os.close(table)
+            v.round()
             self.assertEqual(count(e), 10)
 
     def test_reload(self):

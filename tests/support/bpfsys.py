@@ -5,7 +5,9 @@ import errno
 import os
 import platform
 import re
+import struct
 
+SYS_PIDFD_GETFD = 438
 SYS_BPF = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 GET_NEXT_ID = {"prog": 11, "map": 12, "link": 31}  # enum bpf_cmd
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -39,6 +41,35 @@ def held_by(pid):
         held |= {(kind, int(number))
                  for kind, number in re.findall(r"^(prog|map|link)_id:\s*(\d+)$", text, re.M)}
     return held
+
+
+def borrow_map(pid, **wanted):
+    """A descriptor of the map of a process whose fdinfo says so (value_size=…); close it soon."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as lines:
+                told = dict(re.findall(r"^(\w+):\s*(\S+)$", lines.read(), re.M))
+            if "map_id" in told and all(told[key] == str(wanted[key]) for key in wanted):
+                return _libc.syscall(SYS_PIDFD_GETFD, pidfd, int(fd), 0)
+    finally:
+        os.close(pidfd)
+    raise AssertionError(f"no map with {wanted}")
+
+
+def _element(command, fd, key, value):
+    key = ctypes.create_string_buffer(key, len(key))
+    attr = struct.pack("=IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0)
+    return _libc.syscall(SYS_BPF, command, attr, len(attr)) == 0
+
+
+def map_has(fd, key, value_size):
+    return _element(1, fd, key, ctypes.create_string_buffer(value_size))
+
+
+def map_put(fd, key, value):
+    if not _element(2, fd, key, ctypes.create_string_buffer(value, len(value))):
+        raise OSError(ctypes.get_errno(), "bpf map update")
 
 
 def holders(objects):
