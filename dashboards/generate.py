@@ -70,7 +70,7 @@ def quantile_panels(width):
     """p50, p90 and p99 of everything that is timed: one panel a quantile."""
     return [panel(f"p{round(q * 100)}", "timeseries", [
         query(quantile(q, F + "_duration_seconds", TARGET, BY_FUNCTION), NAMED_F),
-        query(quantile(q, U + "_duration_seconds", TARGET, BY_PROBE), NAMED_U)], "s", width)
+        query(quantile(q, U + "_duration_seconds", TARGET, BY_PROBE), NAMED_U)], "s", width, log=True)
         for q in (0.5, 0.9, 0.99)]
 
 
@@ -92,7 +92,7 @@ OVERVIEW = [
         query(rate(U + "_hits_total", TARGET, BY_PROBE), NAMED_U + " (hits)")], "ops"),
     panel("Mean duration", "timeseries", [
         query(mean(F + "_duration_seconds", TARGET, BY_FUNCTION), NAMED_F),
-        query(mean(U + "_duration_seconds", TARGET, BY_PROBE), NAMED_U)], "s"),
+        query(mean(U + "_duration_seconds", TARGET, BY_PROBE), NAMED_U)], "s", log=True),
     *quantile_panels(8),
     panel("Time spent", "timeseries", [
         query(rate(F + "_duration_seconds_sum", TARGET, BY_FUNCTION), NAMED_F),
@@ -102,7 +102,7 @@ OVERVIEW = [
         query(f"sum by ({BY_FUNCTION}) ({F}_in_flight{{{TARGET}}})", NAMED_F),
         query(f"sum by ({BY_PROBE}) ({U}_in_flight{{{TARGET}}})", NAMED_U)]),
     panel("Not attached, and why", "table", [
-        query(f"uprobe_exporter_probe_failure_info{{{TARGET}}}", instant=True)], width=WIDTH,
+        query(f"uprobe_exporter_probe_failure_info{{{TARGET}}}", instant=True)], width=WIDTH, height=6,
         columns=("instance", "target", "function", "probe", "reason"),
         about="docs/troubleshooting.md tells for each reason what to do."),
 ]
@@ -122,20 +122,20 @@ def depth(metric, labels, by, name, abandoned, entries, about):
         panel("Calls and mean", "timeseries", [
             query(rate(histogram + "_count", labels, by), f"calls {legend}"),
             query(mean(histogram, labels, by), f"mean {legend}", unit="s")], "ops"),
+        panel("Entered and observed", "timeseries", [
+            query(rate(entries, labels, by), f"entered {legend}"),
+            query(rate(histogram + "_count", labels, by), f"observed {legend}")], "ops", 6),
         panel("In flight", "timeseries", [
-            query(f"sum by ({by}) ({metric}_in_flight{{{labels}}})", legend)], width=8),
+            query(f"sum by ({by}) ({metric}_in_flight{{{labels}}})", legend)], width=6),
         panel("Abandoned", "timeseries", [
-            query(rate(abandoned, labels, by + ", reason"), legend + " {{reason}}")], "ops", 8,
+            query(rate(abandoned, labels, by + ", reason"), legend + " {{reason}}")], "ops", 6,
             about=about),
         panel("Lost", "timeseries", [
             query(rate("uprobe_exporter_events_lost_total", labels, by + ", reason"),
-                  legend + " {{reason}}")], "ops", 8,
+                  legend + " {{reason}}")], "ops", 6,
             about="Calls that were seen and could not be measured."),
-        panel("Entered and observed", "timeseries", [
-            query(rate(entries, labels, by), f"entered {legend}"),
-            query(rate(histogram + "_count", labels, by), f"observed {legend}")], "ops"),
         panel("Where the probe is", "table", [
-            query(f"uprobe_exporter_probe_info{{{labels}}}", instant=True)],
+            query(f"uprobe_exporter_probe_info{{{labels}}}", instant=True)], width=WIDTH, height=6,
             columns=("instance", "target", name, "binary", "build_id", "entry_offset",
                      "exit_strategy", "attach_kind")),
     ]
@@ -149,7 +149,7 @@ ONE_USDT = depth(
     "Begun, and not ended: begun again, or the thread ended.")
 ONE_USDT.insert(-1, panel("Hits, and ends without a start", "timeseries", [
     query(rate(U + "_hits_total", TARGET, BY_PROBE), NAMED_U + " hits"),
-    query(rate(U + "_unmatched_ends_total", PROBE, BY_PROBE), NAMED_U + " unmatched")], "ops"))
+    query(rate(U + "_unmatched_ends_total", PROBE, BY_PROBE), NAMED_U + " unmatched")], "ops", WIDTH))
 
 HEALTH = [
     stat("Exporters up", f"sum(up{{{EXPORTER}}})"),
@@ -161,9 +161,8 @@ HEALTH = [
          f"uprobe_exporter_config_last_reload_success_timestamp_seconds{{{EXPORTER}}})", "s"),
     stat("Upgrades of targets", f"sum(increase(uprobe_exporter_target_upgrades_total{{{EXPORTER}}}"
          "[$__range]))", about="Within the time that is shown."),
-    stat("Floor", f"max by (entry_class, exit_strategy) (uprobe_exporter_probe_floor_seconds"
-         f"{{{EXPORTER}}})", "s", "What a probe reports for a function that does nothing.",
-         legend="{{entry_class}} {{exit_strategy}}"),
+    stat("Highest floor", f"max(uprobe_exporter_probe_floor_seconds{{{EXPORTER}}})", "s",
+         "What a probe reports for a function that does nothing, where it reports most."),
     panel("Probes", "timeseries", [
         query(f"sum by ({BY_INSTANCE}) ({ATTACHED}{{{EXPORTER}}})", "{{instance}} attached"),
         query(f"count by ({BY_INSTANCE}) ({ATTACHED}{{{EXPORTER}}})", "{{instance}} configured")]),
@@ -197,10 +196,15 @@ HEALTH = [
     panel("Without a probe after an upgrade", "timeseries", [
         query(f"uprobe_exporter_target_upgrade_gap_seconds{{{EXPORTER}}}",
               "{{instance}} {{target}}")], "s"),
+    panel("Floors", "timeseries", [
+        query(f"max by (entry_class, exit_strategy) (uprobe_exporter_probe_floor_seconds"
+              f"{{{EXPORTER}}})", "{{entry_class}} {{exit_strategy}}")], "s", log=True,
+        about="What a probe reports for a function that does nothing, for each way in which the "
+              "kernel handles the entry and each way in which the exit is seen."),
     panel("Versions", "table", [
         query(f"uprobe_exporter_build_info{{{EXPORTER}}} * on (job, instance) group_left (tier) "
-              f"uprobe_exporter_kernel_tier_info{{{EXPORTER}}}", instant=True)], width=WIDTH,
-        height=6, columns=("instance", "version", "revision", "tier")),
+              f"uprobe_exporter_kernel_tier_info{{{EXPORTER}}}", instant=True)],
+        columns=("instance", "version", "revision", "tier")),
 ]
 
 JOB, INSTANCE = (("job", "uprobe_exporter_build_info"),
@@ -239,7 +243,11 @@ def field_config(p):
     defaults = {"unit": p["unit"], "thresholds": {"mode": "absolute", "steps": [
         {"color": color, "value": value} for value, color in steps]}}
     if p["kind"] == "timeseries":
-        defaults.update(min=0, custom={"fillOpacity": 8, "showPoints": "never"})
+        defaults["custom"] = {"fillOpacity": 8, "showPoints": "never"}
+        if p.get("log"):  # functions that take microseconds beside those that take seconds
+            defaults["custom"]["scaleDistribution"] = {"type": "log", "log": 10}
+        else:
+            defaults["min"] = 0
     overrides = [{"matcher": {"id": "byFrameRefID", "options": chr(ord("A") + i)},
                   "properties": [{"id": "unit", "value": q["unit"]},
                                  {"id": "custom.axisPlacement", "value": "right"}]}
