@@ -298,6 +298,9 @@ int options_parse(struct options *options, int argc, char **argv)
 		if (result)
 			return result;
 	}
+	if (options->systemd_socket && options->n_listen)
+		return usage_error("--web.systemd-socket and --web.listen-address exclude each "
+				   "other");
 	if (!options->n_listen)
 		options->listen[options->n_listen++] = ":10435";
 	return check_complete(options);

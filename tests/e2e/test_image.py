@@ -19,21 +19,26 @@ from victim import Victim, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 IMAGE, BASE = "localhost/uprobe-test", "localhost/uprobe-test-base"
+PROGRAM = "localhost/uprobe-test-program"  # an image that holds a program and nothing else
 MEMORY_LIMIT = "256m"  # the DaemonSet's
 SIZE_MOST = 40e6
 
 
-def build_image():
-    """As `make image` does it, on the clean root in the place of a registry's image."""
-    tar = subprocess.Popen(["tar", "-C", machine.base_root(), "-c", "."], stdout=subprocess.PIPE)
-    imported = subprocess.run(["podman", "import", "-q", "-", BASE], stdin=tar.stdout,
+def import_image(folder, image, *names):
+    tar = subprocess.Popen(["tar", "-C", folder, "-c", *names], stdout=subprocess.PIPE)
+    imported = subprocess.run(["podman", "import", "-q", "-", image], stdin=tar.stdout,
                               capture_output=True, check=False)
     tar.stdout.close()
     assert tar.wait() == 0 and imported.returncode == 0, imported.stderr
+
+
+def build_image():
+    """As `make image` does it, on the clean root in the place of a registry's image."""
+    import_image(machine.base_root(), BASE, ".")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     built = subprocess.run(
         ["make", "image", "IMAGE_TOOL=podman", f"IMAGE={IMAGE}", f"BASE={BASE}",
-         "IMAGE_FLAGS=--isolation chroot --network=host"],
+         "IMAGE_FLAGS=--isolation chroot --network=host --layers=false"],
         cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert built.returncode == 0, (built.stdout + built.stderr)[-4000:]
 
@@ -78,6 +83,12 @@ class Container:
         run("podman", "stop", "--time=20", self.name)
         return self.inspect()["State"]["ExitCode"]
 
+    def make_calls(self):
+        """Of a victim that waits for a line."""
+        wait_until(lambda: "ready" in self.logs(), 20, "the program is ready")
+        subprocess.run(["podman", "attach", "--runtime=runc", self.name], input=b"\n",
+                       capture_output=True, check=False, timeout=60)
+
     def remove(self):
         run("podman", "rm", "--force", "--time=1", self.name, check=False)
 
@@ -89,8 +100,7 @@ class Image(unittest.TestCase):
         if lacking or machine.missing():
             raise unittest.SkipTest(machine.missing() or f"not installed: {' '.join(lacking)}")
         build_image()
-        cls.addClassCleanup(run, "podman", "image", "prune", "--force", check=False)
-        cls.addClassCleanup(run, "podman", "rmi", "--force", IMAGE, BASE, check=False)
+        cls.addClassCleanup(run, "podman", "rmi", "--force", IMAGE, BASE, PROGRAM, check=False)
         cls.folder = tempfile.mkdtemp(prefix="uprobe-test-image-")
         os.chmod(cls.folder, 0o755)
         cls.addClassCleanup(shutil.rmtree, cls.folder)
@@ -149,13 +159,28 @@ class Image(unittest.TestCase):
         other = Container("--interactive", f"--volume={self.folder}:/programs:ro",
                           "--entrypoint=/programs/threads", command=("50", "2"))
         self.addCleanup(other.remove)
-        wait_until(lambda: "ready" in other.logs(), 20, "the other container")
-        subprocess.run(["podman", "attach", "--runtime=runc", other.name], input=b"\n",
-                       capture_output=True, check=False, timeout=60)
+        other.make_calls()
         wait_until(lambda: daemon.scrape().value(DURATION + "_count", function="work") == 300, 20,
                    "the container's calls")
         self.assertEqual(daemon.exec("/usr/bin/uprobe_exporter", "healthcheck").returncode, 0)
         self.assertEqual(daemon.stop(), 0)
+
+    def test_programs_that_containers_have_themselves(self):
+        """A path of theirs, which is none of the exporter's: the filter leads to them."""
+        folder = os.path.dirname(victim.path("threads.static"))
+        import_image(folder, PROGRAM, "threads.static")
+        daemon = self.daemon(config(target("/threads.static", "work",
+                                           process={"exe": "/threads.static"})))
+        others = [Container("--interactive", image=PROGRAM,
+                            command=("/threads.static", "50", "2")) for _ in range(2)]
+        for other in others:
+            self.addCleanup(other.remove)
+        wait_until(lambda: daemon.scrape().value("uprobe_exporter_probe_attached",
+                                                 function="work") == 1, 20, "attached")
+        for other in others:
+            other.make_calls()
+        wait_until(lambda: daemon.scrape().value(DURATION + "_count", function="work") == 200, 20,
+                   "the containers' calls")
 
     def test_an_edited_configmap_is_a_reload(self):
         program = os.path.join(self.folder, "sleeps")

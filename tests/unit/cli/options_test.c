@@ -75,6 +75,19 @@ static void lists(void **state)
 	assert_string_equal(options.pattern, "-x");
 }
 
+static void asks_for_health(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(PARSE(&options, ARG("healthcheck")), 0); /* needs no config */
+	assert_int_equal(options.command, COMMAND_HEALTHCHECK);
+	assert_string_equal(options.listen[0], ":10435");
+	assert_int_equal(PARSE(&options, ARG("healthcheck"), ARG("--web.listen-address=[::1]:9")),
+			 0);
+	assert_string_equal(options.listen[0], "[::1]:9");
+}
+
 static void help_and_version_need_nothing_else(void **state)
 {
 	struct options options;
@@ -117,6 +130,11 @@ static void refuses(void **state)
 		PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=/<b>")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("check"), ARG("--config.file=x"), ARG("--usdt")),
 			     0);
+	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.systemd-socket"),
+				   ARG("--web.listen-address=:1")),
+			     0);
+	assert_int_not_equal(PARSE(&options, ARG("healthcheck"), ARG("--web.systemd-socket")), 0);
+	assert_int_not_equal(PARSE(&options, ARG("healthcheck"), ARG("--config.file=x")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("list")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("list"), ARG("a"), ARG("b"), ARG("c")), 0);
 	assert_int_not_equal(
@@ -151,6 +169,7 @@ int main(void)
 		cmocka_unit_test(serves_by_default),
 		cmocka_unit_test(takes_both_spellings),
 		cmocka_unit_test(lists),
+		cmocka_unit_test(asks_for_health),
 		cmocka_unit_test(help_and_version_need_nothing_else),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(help_names_commands),
