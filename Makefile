@@ -259,7 +259,7 @@ fuzz: $(FUZZ_BINS)
 # The same on Debian's kernels, in an emulated machine whose first process is our test program.
 GUEST_SRCS := $(wildcard tests/kernels/guest/*.c)
 GUEST_VICTIMS := $(addprefix $(BUILD)/victims/,threads threads.nopie threads.static threads.endbr \
-                 shapes leaves procs blocked library libmany1000.so)
+                 shapes leaves procs blocked library libmany1000.so marks)
 KERNELS ?= 5.10 6.1 6.12 sid
 
 $(BUILD)/kernels/guest: $(GUEST_SRCS) tests/kernels/guest/guest.h

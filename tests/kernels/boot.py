@@ -24,7 +24,7 @@ import packages
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MEMORY_MIB, CPUS, BOOT_SECONDS = 512, 2, 600
 VICTIMS = ("threads", "threads.nopie", "threads.static", "threads.endbr", "shapes", "leaves",
-           "procs", "blocked", "library", "libmany1000.so")
+           "procs", "blocked", "library", "libmany1000.so", "marks")
 
 # What each has: the tiers that must work, the best first, and those that must be refused clearly.
 # The cloud flavour has the same features and a third of the size.

@@ -131,6 +131,8 @@ void account_require(struct exporter *exporter, const char *target, const struct
 
 /* Every test of tests.c in this tier. */
 void tests_run(const char *tier);
+/* The same of more.c. */
+void more_run(const char *tier);
 
 /* What does not depend on a tier; both are lists with commas: what the kernel has, and lacks. */
 void commands_run(const char *tiers, const char *missing);

@@ -59,8 +59,10 @@ static void each_tier(const char *list)
 
 	snprintf(copy, sizeof(copy), "%s", list);
 	for (char *save = NULL, *tier = strtok_r(copy, ",", &save); tier;
-	     tier = strtok_r(NULL, ",", &save))
+	     tier = strtok_r(NULL, ",", &save)) {
 		tests_run(tier);
+		more_run(tier);
+	}
 }
 
 int main(void)
