@@ -403,6 +403,14 @@ void maps_disable(struct maps *maps, int id)
 	__atomic_fetch_and(&maps->probes[id].flags, ~(uint32_t)UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 }
 
+/* After a change of a map of maps, the kernel waits for the programs that may see the old content.
+ */
+void maps_wait(const struct maps *maps)
+{
+	if (maps->n_published)
+		object_put_chunks(maps->object, 0, &maps->chunks[0].fd, 1);
+}
+
 static void add(struct maps *maps, int id, size_t word_of_slot)
 {
 	int series = (uint32_t)id < maps->object->sizes.probes ? maps->series_of[id] : -1;

@@ -77,6 +77,9 @@ void maps_lose(struct maps *maps, int id, enum up_lost reason);
 void maps_enable(struct maps *maps, int probe, uint32_t filter);
 void maps_disable(struct maps *maps, int probe);
 
+/* Until no program runs any more that began before this call. */
+void maps_wait(const struct maps *maps);
+
 /* Sum a series over its shards; takes no system call and may run in any thread. */
 void maps_read(const struct maps *maps, int series, struct reading *reading);
 

@@ -107,20 +107,47 @@ static int by_number(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* Take the members of the (sorted) series away; whether any is left. */
-static bool remove_members(struct opened *opened, struct open_group *group, const int *series,
-			   size_t n)
+/* Series that are taken away. */
+struct removal {
+	const struct opened_file *file; /* NULL: in all files */
+	const int *series;		/* sorted */
+	size_t n;
+};
+
+static bool is_removed(const struct removal *removal, const struct member *member)
+{
+	return bsearch(&member->series, removal->series, removal->n, sizeof(*removal->series),
+		       by_number);
+}
+
+static bool is_about(const struct removal *removal, const struct open_group *group)
+{
+	return !removal->file || is_of(group, removal->file->dev, removal->file->ino);
+}
+
+static bool disable_members(struct opened *opened, const struct open_group *group,
+			    const struct removal *removal)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < group->members.n; i++) {
+		if (!is_removed(removal, &group->members.at[i]))
+			continue;
+		disable(opened, &group->members.at[i]);
+		any = true;
+	}
+	return any;
+}
+
+/* Take the members, which are disabled, away; whether any is left. */
+static bool remove_members(struct opened *opened, struct open_group *group,
+			   const struct removal *removal)
 {
 	_cleanup_free_ bool *chosen = alloc_zero(group->members.n, sizeof(*chosen));
 	bool any = false, left = false;
 
-	for (size_t i = 0; i < group->members.n; i++) {
-		const struct member *member = &group->members.at[i];
-		chosen[i] = bsearch(&member->series, series, n, sizeof(*series), by_number);
-		if (chosen[i])
-			disable(opened, member);
-		any |= chosen[i];
-	}
+	for (size_t i = 0; i < group->members.n; i++)
+		any |= chosen[i] = is_removed(removal, &group->members.at[i]);
 	if (any)
 		sweep(opened, group, chosen);
 	for (size_t i = 0; i < group->members.n; i++) {
@@ -135,15 +162,20 @@ void opened_remove(struct opened *opened, const struct opened_file *file, const 
 		   size_t n)
 {
 	_cleanup_free_ int *sorted = alloc_zero(n, sizeof(*sorted));
+	struct removal removal = {file, sorted, n};
+	bool any = false;
 
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = series[i];
 	if (n)
 		qsort(sorted, n, sizeof(*sorted), by_number);
-	for (size_t i = opened->groups.n; n && i-- > 0;) {
-		struct open_group *group = &opened->groups.at[i];
-		if ((!file || is_of(group, file->dev, file->ino)) &&
-		    !remove_members(opened, group, sorted, n))
+	for (size_t i = 0; n && i < opened->groups.n; i++)
+		if (is_about(&removal, &opened->groups.at[i]))
+			any |= disable_members(opened, &opened->groups.at[i], &removal);
+	if (any) /* programs that saw them enabled count to the end before the sweep */
+		maps_wait(opened->loaded->maps);
+	for (size_t i = opened->groups.n; n && i-- > 0;)
+		if (is_about(&removal, &opened->groups.at[i]) &&
+		    !remove_members(opened, &opened->groups.at[i], &removal))
 			close_group_at(opened, i);
-	}
 }
