@@ -173,6 +173,15 @@ static void find_unused_series(struct reload *reload)
 	}
 }
 
+/* The other files of targets that go on do not feed them any more. */
+static void forget_unused_series(struct reload *reload)
+{
+	for (size_t i = 0; i < reload->plan->spec->n_targets; i++)
+		for (size_t j = 0; j < reload->targets[i].superseded.n; j++)
+			superseded_forget(&reload->targets[i].superseded.at[j], reload->series.at,
+					  reload->series.n);
+}
+
 static void take_over(struct reload *reload)
 {
 	struct probes *probes = reload->probes;
@@ -229,6 +238,7 @@ void probes_reload(struct probes *probes, struct spec *spec)
 	pthread_mutex_lock(&probes->lock);
 	each_target(&reload, reload_target);
 	find_unused_series(&reload);
+	forget_unused_series(&reload);
 	take_over(&reload);
 	attach_free_series(probes->attach, reload.series.at, reload.series.n);
 	pthread_mutex_unlock(&probes->lock);

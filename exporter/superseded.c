@@ -136,10 +136,26 @@ bool superseded_in_use(struct superseded *old, const struct attach *attach)
 void superseded_drop(const struct superseded *old, struct attach *attach)
 {
 	_cleanup_free_ int *series = alloc_zero(old->n, sizeof(*series));
+	size_t n = 0;
 
 	for (size_t i = 0; i < old->n; i++)
-		series[i] = old->probes[i].series;
-	attach_drop_series(attach, old->dev, old->ino, series, old->n);
+		if (old->probes[i].series != SUPERSEDED_NONE)
+			series[n++] = old->probes[i].series;
+	attach_drop_series(attach, old->dev, old->ino, series, n);
+}
+
+static int by_number(const void *left, const void *right)
+{
+	int a = *(const int *)left, b = *(const int *)right;
+
+	return (a > b) - (a < b);
+}
+
+void superseded_forget(struct superseded *old, const int *series, size_t n)
+{
+	for (size_t i = 0; n && i < old->n; i++)
+		if (bsearch(&old->probes[i].series, series, n, sizeof(*series), by_number))
+			old->probes[i].series = SUPERSEDED_NONE;
 }
 
 const struct superseded_probe *superseded_find(const struct superseded *old, const char *label)

@@ -12,9 +12,11 @@
 #include "kernel/attach.h"
 #include "probe.h"
 
+enum { SUPERSEDED_NONE = -2 }; /* no probe has that */
+
 struct superseded_probe {
 	char *label; /* owned */
-	int series;
+	int series; /* SUPERSEDED_NONE: it is gone */
 	struct collect_place place; /* its texts are the file's */
 };
 
@@ -62,6 +64,9 @@ void superseded_fini(struct superseded *old);
 bool superseded_in_use(struct superseded *old, const struct attach *attach);
 /* Close its links. */
 void superseded_drop(const struct superseded *old, struct attach *attach);
+
+/* These series are gone (sorted): they may be given to other probes, of the same labels even. */
+void superseded_forget(struct superseded *old, const int *series, size_t n);
 
 /* The probe of this label; NULL. */
 const struct superseded_probe *superseded_find(const struct superseded *old, const char *label);

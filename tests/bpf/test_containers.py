@@ -12,8 +12,8 @@ import unittest
 
 import bpfsys
 import victim
-from exporter import Exporter, config, setUpModule, target
-from victim import wait_until
+from exporter import Exporter, config, function, setUpModule, target
+from victim import Victim, wait_until
 
 CALLS = "uprobe_function_calls_total"
 PATH = "/app/threads"
@@ -48,10 +48,11 @@ def enter(root):
 class Image:
     """A folder with a program in it, which containers have as their lowest layer."""
 
-    def __init__(self):
+    def __init__(self, path=PATH):
         self.folder = tempfile.mkdtemp(prefix="uprobe-image-")
-        os.makedirs(os.path.join(self.folder, "app"))
-        shutil.copy(victim.path("threads.static"), self.folder + PATH)
+        self.path = path
+        os.makedirs(os.path.dirname(self.folder + path))
+        shutil.copy(victim.path("threads.static"), self.folder + path)
 
     def __enter__(self):
         return self
@@ -72,10 +73,10 @@ class Container:
         options = f"lowerdir={image.folder},upperdir={parts['upper']},workdir={parts['work']}"
         subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, self.root], check=True)
         if change:  # copied up: another file from now on
-            with open(self.root + PATH, "ab") as out:
+            with open(self.root + image.path, "ab") as out:
                 out.write(b"changed")
         self.child = subprocess.Popen(
-            [PATH, "1", str(calls), "early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [image.path, "1", str(calls), "early"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, preexec_fn=lambda: enter(self.root))
         self.child.stdout.readline()  # ready 1
 
@@ -160,6 +161,24 @@ class Containers(unittest.TestCase):
                 wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()))
                 total += a.round()
                 self.assertEqual((count(e), links(e)), (total, before))
+
+    def test_other_buckets(self):
+        """A reload that begins another series: the container's file feeds that one from then on,
+        as the one of this machine does that has the same path."""
+        file = victim.path("threads.static")
+        def timed(**keys):
+            return config(target(file, function("work", **keys), process={"exe": file}))
+        with Image(file) as image, Container(image) as a, Victim(file, 1, 7, "early") as b, \
+                Exporter(timed()) as e:
+            for bound in (None, "7ms", "9ms"):
+                if bound:
+                    with open(e.config, "w", encoding="utf-8") as out:
+                        out.write(timed(buckets=[bound]))
+                    e.child.send_signal(1)
+                    wait_until(lambda n=bound: e.histogram("work").buckets[0][0] == int(n[0]) / 1000)
+                    time.sleep(1)
+                total = a.round() + b.round()["calls"]["work"]
+                self.assertEqual(e.histogram("work").count, total)
 
     def test_the_same_file_here(self):
         """A program of this machine in a mount namespace of its own: not another file."""
