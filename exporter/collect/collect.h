@@ -51,7 +51,7 @@ struct collect_input {
 	const struct collect_target *targets;
 	size_t n_targets;
 	struct collect_build build;
-	/* NAN while there was no (successful) reload: until reload exists, the start counts. */
+	/* The config that was read at start counts as the first reload. */
 	bool last_reload_successful;
 	double last_reload_success_unix;
 	uint64_t map_memory_bytes;

@@ -387,7 +387,7 @@ void maps_set_mark(struct maps *maps, int id, int entry, uint32_t flags, const s
 
 int maps_series_of(const struct maps *maps, int id)
 {
-	return maps->series_of[id];
+	return (uint32_t)id < maps->object->sizes.probes ? maps->series_of[id] : -1;
 }
 
 void maps_enable(struct maps *maps, int id, uint32_t filter)
@@ -411,24 +411,22 @@ void maps_wait(const struct maps *maps)
 		object_put_chunks(maps->object, 0, &maps->chunks[0].fd, 1);
 }
 
-static void add(struct maps *maps, int id, size_t word_of_slot)
+static void add(struct maps *maps, int series, size_t word_of_slot)
 {
-	int series = (uint32_t)id < maps->object->sizes.probes ? maps->series_of[id] : -1;
-
 	if (series < 0)
 		return;
 	__u64 *slot = (__u64 *)slot_at(maps, maps->series[series].slot, 0);
 	__atomic_fetch_add(&slot[word_of_slot], 1, __ATOMIC_RELAXED);
 }
 
-void maps_abandon(struct maps *maps, int id, enum up_abandoned reason)
+void maps_abandon(struct maps *maps, int series, enum up_abandoned reason)
 {
-	add(maps, id, offsetof(struct up_slot, abandoned) / sizeof(__u64) + reason);
+	add(maps, series, offsetof(struct up_slot, abandoned) / sizeof(__u64) + reason);
 }
 
-void maps_lose(struct maps *maps, int id, enum up_lost reason)
+void maps_lose(struct maps *maps, int series, enum up_lost reason)
 {
-	add(maps, id, offsetof(struct up_slot, lost) / sizeof(__u64) + reason);
+	add(maps, series, offsetof(struct up_slot, lost) / sizeof(__u64) + reason);
 }
 
 /* In the order in which they are written within a call, backwards: see struct up_slot. */

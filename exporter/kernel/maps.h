@@ -62,13 +62,13 @@ void maps_set_exit(struct maps *maps, int id, int entry, const struct maps_site 
  */
 void maps_set_mark(struct maps *maps, int id, int entry, uint32_t flags, const struct up_arg *key);
 
-/* The series that a probe feeds; -1: none any more. */
+/* The series that a probe feeds; -1: none any more. In any thread. */
 int maps_series_of(const struct maps *maps, int id);
 
-/* Count a call of the series that a probe feeds as abandoned, from this side. */
-void maps_abandon(struct maps *maps, int id, enum up_abandoned reason);
+/* Count a call of a series (-1: nothing is counted) as abandoned, from this side. */
+void maps_abandon(struct maps *maps, int series, enum up_abandoned reason);
 /* The same as lost. */
-void maps_lose(struct maps *maps, int id, enum up_lost reason);
+void maps_lose(struct maps *maps, int series, enum up_lost reason);
 
 /*
  * Write a probe record: count or ignore. `filter` is 1 + that of the processes that count; 0: every

@@ -88,22 +88,23 @@ static const struct up_ended *find_word(const struct ended_list *list, uint32_t 
 
 /*
  * Take a call out and count it. When it was entered anew under the same name since it was looked
- * at, it is the new one that came out: it goes back.
+ * at, it is the new one that came out: it goes back. The series is asked for first: once the call
+ * is out, nothing keeps another thread from giving the probe's records back.
  */
 static void abandon(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call,
 		    enum up_abandoned reason)
 {
-	int map_fd = sweep->object->map_calls;
+	int map_fd = sweep->object->map_calls, series = maps_series_of(sweep->maps, (int)key->probe);
 	struct up_call taken;
 
 	if (bpf_map_lookup_and_delete_elem(map_fd, key, &taken))
 		return; /* ended by itself */
 	if (taken.start_ns != call->start_ns) {
 		if (bpf_map_update_elem(map_fd, key, &taken, BPF_NOEXIST))
-			maps_lose(sweep->maps, (int)key->probe, UP_LOST_IN_FLIGHT_FULL);
+			maps_lose(sweep->maps, series, UP_LOST_IN_FLIGHT_FULL);
 		return;
 	}
-	maps_abandon(sweep->maps, (int)key->probe, reason);
+	maps_abandon(sweep->maps, series, reason);
 	sweep->abandoned++;
 }
 
