@@ -15,8 +15,8 @@
 enum { SUPERSEDED_NONE = -2 }; /* no probe has that */
 
 struct superseded_probe {
-	char *label; /* owned */
-	int series; /* SUPERSEDED_NONE: it is gone */
+	char *label;		    /* owned */
+	int series;		    /* SUPERSEDED_NONE: it is gone */
 	struct collect_place place; /* its texts are the file's */
 };
 

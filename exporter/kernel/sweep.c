@@ -94,7 +94,8 @@ static const struct up_ended *find_word(const struct ended_list *list, uint32_t 
 static void abandon(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call,
 		    enum up_abandoned reason)
 {
-	int map_fd = sweep->object->map_calls, series = maps_series_of(sweep->maps, (int)key->probe);
+	int map_fd = sweep->object->map_calls;
+	int series = maps_series_of(sweep->maps, (int)key->probe);
 	struct up_call taken;
 
 	if (bpf_map_lookup_and_delete_elem(map_fd, key, &taken))
