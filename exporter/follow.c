@@ -134,8 +134,12 @@ void follow_supersede(struct probes *probes, struct target *target, enum reason 
 
 void follow_gap(struct probes *probes, struct target *target)
 {
-	const struct timespec *there = &target->stamp.changed;
-	double gap = table_now_unix() - ((double)there->tv_sec + (double)there->tv_nsec / 1e9);
+	const struct timespec *changed = &target->stamp.changed;
+	double there = (double)changed->tv_sec + (double)changed->tv_nsec / 1e9;
+
+	if (there < target->last_unix) /* a link leads to it now, which may be old itself */
+		there = target->last_unix;
+	double gap = table_now_unix() - there;
 
 	pthread_mutex_lock(&probes->lock);
 	target->upgrades++;
@@ -151,6 +155,7 @@ bool follow_file(struct probes *probes, struct target *target, const struct file
 	if (!table_attached_file(target))
 		return settled || !file_stamp_same_inode(stamp, &target->stamp);
 	if (file_stamp_same_inode(stamp, &target->stamp)) {
+		target->last_unix = table_now_unix();
 		if (file_stamp_content_differs(stamp, &target->stamp))
 			drop_file(probes, stamp);
 		return settled;

@@ -24,6 +24,7 @@ struct target {
 	struct file_stamp seen;	 /* and when it was last looked at */
 	VEC(struct superseded) superseded;
 	uint64_t upgrades;
+	double last_unix;   /* when the file that is probed was last seen in its place */
 	double gap_seconds; /* from when the present file was there to when it was probed */
 	int pidfd;	    /* of a filtered target's process while attached; -1 */
 	bool room;	    /* was made, since it was last resolved, by letting go of something */

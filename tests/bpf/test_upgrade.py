@@ -94,12 +94,14 @@ class Upgrade(unittest.TestCase):
 
         total = 0
         with Exporter(config(target(link, "work"))) as e:
+            time.sleep(2)  # the versions are older than the switches
             for n, version in enumerate((versions[1], versions[0], versions[1])):
                 with Victim(link, 1, 1000, "early") as old:
                     total += old.round()["calls"]["work"]
                     switch(version)
                     wait_until(lambda n=n: e.scrape().value(UPGRADES) == n + 1 and
                                e.attached() == 1, 5)
+                    self.assertLess(e.scrape().value(GAP), 1.5)
                     with Victim(link, 1, 1000, "early") as new:
                         for v in (old, new):
                             total += v.round()["calls"]["work"]
