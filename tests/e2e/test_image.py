@@ -13,7 +13,7 @@ import kube
 import machine
 import scrape
 import victim
-from exporter import DURATION, config, setUpModule, target
+from exporter import DURATION, TIERS, config, setUpModule, target, tier_missing
 from machine import run
 from victim import Victim, wait_until
 
@@ -119,10 +119,13 @@ class Image(unittest.TestCase):
             os.symlink("..data/uprobe_exporter.yaml", folder + "/uprobe_exporter.yaml")
         return folder
 
-    def daemon(self, text):
+    def daemon(self, text, tier="auto"):
         (daemonset,) = kube.documents("base/daemonset.yaml")
         flags, arguments = kube.podman_arguments(daemonset, self.write(text))
-        container = Container(f"--memory={MEMORY_LIMIT}", *flags, command=arguments)
+        if tier == "perf":  # as overlays/perf-tier has it
+            flags = [*flags, "--cap-add=CAP_SYS_ADMIN"]
+        container = Container(f"--memory={MEMORY_LIMIT}", *flags,
+                              command=[*arguments, f"--kernel.tier={tier}"])
         self.addCleanup(container.remove)
         container.wait_ready()
         return container
@@ -164,6 +167,22 @@ class Image(unittest.TestCase):
                    "the container's calls")
         self.assertEqual(daemon.exec("/usr/bin/uprobe_exporter", "healthcheck").returncode, 0)
         self.assertEqual(daemon.stop(), 0)
+
+    def test_each_tier(self):
+        program = os.path.join(self.folder, "tiers")
+        shutil.copy(victim.path("threads"), program)
+        os.chmod(program, 0o755)
+        for tier in TIERS:
+            if tier_missing(tier):
+                self.skipTest(tier_missing(tier))
+            with self.subTest(tier=tier):
+                daemon = self.daemon(config(target("/host" + program, "work")), tier)
+                with Victim(program, 100, 2) as v:
+                    v.round()
+                now = daemon.scrape()
+                self.assertEqual(now.value(DURATION + "_count", function="work"), 200)
+                self.assertEqual(now.value("uprobe_exporter_kernel_tier_info", tier=tier), 1)
+                self.assertEqual(daemon.stop(), 0)
 
     def test_programs_that_containers_have_themselves(self):
         """A path of theirs, which is none of the exporter's: the filter leads to them."""

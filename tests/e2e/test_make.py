@@ -140,6 +140,32 @@ class MakeOthers(unittest.TestCase):
             self.assertIn("uprobe_exporter", said)
             self.assertIn("README.md", os.listdir(folder + "/opt/up/share/doc/uprobe_exporter"))
 
+    def test_install_for_systemd(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def read(path):
+                with open(folder + path, encoding="utf-8") as file:
+                    return file.read()
+            arguments = ("install", f"DESTDIR={folder}", "PREFIX=/opt/up")
+            self.assertEqual(self.make(*arguments).returncode, 0)
+            for path in ("share/man/man8/uprobe_exporter.8.gz",
+                         "share/man/man5/uprobe_exporter.yaml.5.gz",
+                         "lib/systemd/system/uprobe_exporter.socket",
+                         "lib/sysusers.d/uprobe_exporter.conf",
+                         "lib/tmpfiles.d/uprobe_exporter.conf",
+                         "share/uprobe_exporter/dashboards/overview.json",
+                         "share/uprobe_exporter/rules/alerts.yaml"):
+                self.assertTrue(os.path.isfile(f"{folder}/opt/up/{path}"), path)
+            self.assertIn("ExecStart=/opt/up/bin/uprobe_exporter ",
+                          read("/opt/up/lib/systemd/system/uprobe_exporter.service"))
+            config = "/etc/uprobe_exporter/uprobe_exporter.yaml"
+            self.assertIn("binary: /opt/up/bin/uprobe_exporter", read(config))
+            for path in (config, "/etc/default/uprobe_exporter"):
+                with open(folder + path, "w", encoding="utf-8") as out:
+                    out.write("mine\n")
+            self.assertEqual(self.make(*arguments).returncode, 0)
+            for path in (config, "/etc/default/uprobe_exporter"):
+                self.assertEqual(read(path), "mine\n")  # kept
+
     def test_nothing_is_installed_twice(self):
         """With everything there, apt is not even called: it works offline."""
         with tempfile.TemporaryDirectory() as folder:
