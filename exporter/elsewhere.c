@@ -163,7 +163,7 @@ static bool is_current(const struct target *target, const struct superseded *fil
 
 	for (size_t i = 0; i < target->n_probes; i++) {
 		const struct probe *probe = &target->probes[i];
-		const struct superseded_probe *there = superseded_find(file, probe->plan->label);
+		const struct superseded_probe *there = superseded_find(file, probe->plan);
 		n += there && there->series == probe->series;
 		configured++;
 	}

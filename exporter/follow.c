@@ -104,12 +104,10 @@ void follow_superseded(struct probes *probes, struct target *target)
 			follow_drop(probes, target, i);
 }
 
-/* What names the file again is not an old file any more. */
-static void take_back(struct probes *probes, struct target *target, const struct file_stamp *stamp)
+void follow_take_back(struct probes *probes, struct target *target, dev_t dev, ino_t ino)
 {
 	for (size_t i = target->superseded.n; i-- > 0;)
-		if (target->superseded.at[i].dev == stamp->dev &&
-		    target->superseded.at[i].ino == stamp->ino)
+		if (target->superseded.at[i].dev == dev && target->superseded.at[i].ino == ino)
 			follow_drop(probes, target, i);
 }
 
@@ -166,6 +164,5 @@ bool follow_file(struct probes *probes, struct target *target, const struct file
 		 LOG_STR("target", target->spec->name), LOG_STR("binary", target->spec->binary));
 	follow_supersede(probes, target,
 			 stamp->ino ? REASON_BINARY_CHANGED : REASON_BINARY_NOT_FOUND);
-	take_back(probes, target, stamp);
 	return stamp->ino != 0;
 }

@@ -186,7 +186,7 @@ static size_t fill_places(const struct target *target, const struct probe *probe
 
 	for (size_t i = 0; i < target->superseded.n; i++) {
 		const struct superseded_probe *old =
-			superseded_find(&target->superseded.at[i], probe->plan->label);
+			superseded_find(&target->superseded.at[i], probe->plan);
 		if (old && old->series == probe->series)
 			places[n++] = old->place;
 	}
@@ -198,7 +198,7 @@ static bool is_elsewhere(const struct target *target, const struct probe *probe)
 	for (size_t i = 0; i < target->superseded.n; i++)
 		if (target->superseded.at[i].elsewhere) {
 			const struct superseded_probe *there =
-				superseded_find(&target->superseded.at[i], probe->plan->label);
+				superseded_find(&target->superseded.at[i], probe->plan);
 			if (there && there->series == probe->series)
 				return true;
 		}

@@ -50,10 +50,11 @@ static void supersede_replaced(struct reload *reload, struct target *target,
 {
 	const struct plan_file *now = table_attached_file(target), *then = table_file_of(next, n);
 
-	if (!now || (then && now->dev == then->dev && now->ino == then->ino))
-		return;
-	follow_supersede(reload->probes, target,
-			 then ? REASON_BINARY_CHANGED : REASON_BINARY_NOT_FOUND);
+	if (now && !(then && now->dev == then->dev && now->ino == then->ino))
+		follow_supersede(reload->probes, target,
+				 then ? REASON_BINARY_CHANGED : REASON_BINARY_NOT_FOUND);
+	if (then)
+		follow_take_back(reload->probes, target, then->dev, then->ino);
 }
 
 /* The same place and way: its links stay as they are. */

@@ -18,7 +18,7 @@ static int by_label(const void *left, const void *right)
 {
 	const struct superseded_probe *a = left, *b = right;
 
-	return strcmp(a->label, b->label);
+	return a->usdt != b->usdt ? a->usdt - b->usdt : strcmp(a->label, b->label);
 }
 
 static void take(struct superseded *old, const struct plan_probe *plan, int series,
@@ -32,6 +32,7 @@ static void take(struct superseded *old, const struct plan_probe *plan, int seri
 		old->build_id = alloc_strdup(plan->file->build_id);
 	}
 	old->probes[old->n++] = (struct superseded_probe){
+		.usdt = spec_is_usdt(plan->function),
 		.label = alloc_strdup(plan->label),
 		.series = series,
 		.place = {.binary = old->path,
@@ -158,9 +159,13 @@ void superseded_forget(struct superseded *old, const int *series, size_t n)
 			old->probes[i].series = SUPERSEDED_NONE;
 }
 
-const struct superseded_probe *superseded_find(const struct superseded *old, const char *label)
+const struct superseded_probe *superseded_find(const struct superseded *old,
+					       const struct plan_probe *probe)
 {
-	struct superseded_probe key = {.label = (char *)(uintptr_t)label};
+	struct superseded_probe key = {
+		.usdt = spec_is_usdt(probe->function),
+		.label = (char *)(uintptr_t)probe->label,
+	};
 
 	return bsearch(&key, old->probes, old->n, sizeof(*old->probes), by_label);
 }

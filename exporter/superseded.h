@@ -15,6 +15,7 @@
 enum { SUPERSEDED_NONE = -2 }; /* no probe has that */
 
 struct superseded_probe {
+	bool usdt;
 	char *label;		    /* owned */
 	int series;		    /* SUPERSEDED_NONE: it is gone */
 	struct collect_place place; /* its texts are the file's */
@@ -36,7 +37,7 @@ struct superseded {
 	int fd;		     /* owned */
 	struct file_stamp stamp;
 	char *path, *build_id;
-	struct superseded_probe *probes; /* by label; owned */
+	struct superseded_probe *probes; /* by kind and label; owned */
 	size_t n;
 	unsigned looks; /* that were put off, where looking is costly */
 };
@@ -68,7 +69,8 @@ void superseded_drop(const struct superseded *old, struct attach *attach);
 /* These series are gone (sorted): they may be given to other probes, of the same labels even. */
 void superseded_forget(struct superseded *old, const int *series, size_t n);
 
-/* The probe of this label; NULL. */
-const struct superseded_probe *superseded_find(const struct superseded *old, const char *label);
+/* The probe of the same kind and label; NULL. */
+const struct superseded_probe *superseded_find(const struct superseded *old,
+					       const struct plan_probe *probe);
 
 #endif

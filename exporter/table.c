@@ -206,6 +206,8 @@ void table_retry_target(struct probes *probes, struct target *target,
 		plan_free(plan);
 		return;
 	}
+	if (file)
+		follow_take_back(probes, target, file->dev, file->ino);
 	target->stamp = file ? file_stamp_of_plan(file) : *stamp;
 	struct adopted adopted = adopt_plan(target->probes, target->n_probes, plan->probes,
 					    plan->n_probes, false, table_now_unix());

@@ -105,6 +105,11 @@ bool follow_file(struct probes *probes, struct target *target, const struct file
 void follow_supersede(struct probes *probes, struct target *target, enum reason reason);
 /* The target's new file has just been probed: note how long it was not. */
 void follow_gap(struct probes *probes, struct target *target);
+/*
+ * The target's path leads to this file, which is about to be probed: if it was one of the other
+ * files, it is not any more.
+ */
+void follow_take_back(struct probes *probes, struct target *target, dev_t dev, ino_t ino);
 /* Let go of one of the target's other files. */
 void follow_drop(struct probes *probes, struct target *target, size_t at);
 /* Let go of other files that no process runs any more. */

@@ -226,6 +226,37 @@ class Upgrade(unittest.TestCase):
             swap_then(lambda: e.child.send_signal(signal.SIGHUP))
             count_then(1000, target="renamed")
 
+    def test_there_and_back_at_once(self):
+        """A path that leads back to the old file while that still runs, noticed by a reload: USDT
+        sites, of which nothing else would tell that they are probed already."""
+        versions = []
+        for n in (1, 2):
+            versions.append(shutil.copy(victim.path("marks"), f"{victim.path('marks')}.v{n}"))
+        link = victim.path("marks") + ".current"
+        os.symlink(versions[0], link)
+
+        def switch(to):
+            os.symlink(to, link + ".new")
+            os.rename(link + ".new", link)
+
+        text = config({"name": "t", "binary": link, "usdt": [{"probe": "marks:hit"}],
+                       "functions": [{"symbol": "hits", "name": "marks:hit", "exit": "none"}]})
+        with Exporter(text) as e, Victim(link, 10, 1) as old:
+            switch(versions[1])
+            wait_until(lambda: e.scrape().value(UPGRADES) == 1, 5)
+            with Victim(link, 10, 1) as new:
+                switch(versions[0])
+                e.child.send_signal(signal.SIGHUP)
+                wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()))
+                wait_until(lambda: e.attached(probe="marks:hit") == 1)
+                time.sleep(0.5)
+                for v in (old, new):
+                    v.round()
+                now = e.scrape()
+                self.assertEqual(now.value("uprobe_usdt_hits_total", probe="marks:hit"), 60)
+                self.assertEqual(now.value("uprobe_function_calls_total", function="marks:hit"),
+                                 20)
+
     def test_open_calls(self):
         """A call that is open when its file is let go of ends as it should, or as detached."""
         file = program("blocked")
