@@ -1,5 +1,6 @@
 """The container image: what is in it, and that it measures with what the DaemonSet gives it."""
 
+import glob
 import json
 import os
 import re
@@ -41,6 +42,16 @@ def build_image():
          "IMAGE_FLAGS=--isolation chroot --network=host --layers=false"],
         cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert built.returncode == 0, (built.stdout + built.stderr)[-4000:]
+
+
+def is_removed(path):
+    """Whether the cgroup is gone, with those below it; they may be in use for a moment yet."""
+    for folder, _, _ in os.walk(path, topdown=False):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass
+    return not os.path.exists(path)
 
 
 class Container:
@@ -91,6 +102,13 @@ class Container:
 
     def remove(self):
         run("podman", "rm", "--force", "--time=1", self.name, check=False)
+        for hierarchy in glob.glob("/sys/fs/cgroup/") + glob.glob("/sys/fs/cgroup/*/"):
+            wait_until(lambda top=hierarchy: is_removed(top + self.parent.lstrip("/")), 20, hierarchy)
+            for path in ("kubepods/burstable", "kubepods"):
+                try:
+                    os.rmdir(hierarchy + path)
+                except OSError:
+                    break  # another one's
 
 
 class Image(unittest.TestCase):
