@@ -33,6 +33,7 @@ struct attach {
 	struct opened opened;
 	struct mapping *mapping; /* NULL: the kernel cannot tell */
 	atomic_bool keeps_calls; /* some probe has its open calls in the map `calls` */
+	uint32_t n_series;	 /* that probes have: the maps have room for a few of our own too */
 };
 
 int attach_open(const struct attach_options *options, struct attach **out, struct err *err)
@@ -111,11 +112,17 @@ static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 
 	if (result->series >= 0)
 		return true;
+	if (attach->n_series >= attach->options.limits.series) {
+		refuse(result, REASON_LIMIT, "all %u series are in use; raise limits.series",
+		       attach->options.limits.series);
+		return false;
+	}
 	int series = maps_add_series(attach->loaded.maps, probe->function->buckets, &err);
 	if (series < 0) {
 		refuse(result, err.reason, "%.*s", (int)sizeof(result->detail) - 1, err.msg);
 		return false;
 	}
+	attach->n_series++;
 	result->series = series;
 	return true;
 }
@@ -444,6 +451,7 @@ void attach_free_series(struct attach *attach, const int *series, size_t n)
 	opened_remove(&attach->opened, NULL, series, n);
 	for (size_t i = 0; i < n; i++)
 		maps_free_series(attach->loaded.maps, series[i]);
+	attach->n_series -= (uint32_t)n;
 }
 
 int attach_look(const struct attach *attach, int fd, struct mapping_state *state)
