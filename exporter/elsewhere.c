@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "adopt.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "table.h"
@@ -71,22 +70,6 @@ static void add_user(struct superseded *file, struct procview *view)
 		*vec_push(&file->users) = (struct superseded_user){view->pid, stat->start_ticks};
 }
 
-/* Rows for what the target has not at its own path: the functions of a pattern, say. */
-static struct probe **add_rows(struct probes *probes, struct target *target, struct plan *plan)
-{
-	struct adopted adopted = adopt_plan(target->probes, target->n_probes, plan->probes,
-					    plan->n_probes, false, table_now_unix());
-	struct probe *before = target->probes;
-
-	pthread_mutex_lock(&probes->lock);
-	*vec_push(&probes->plans) = plan;
-	target->probes = adopted.probes;
-	target->n_probes = adopted.n;
-	pthread_mutex_unlock(&probes->lock);
-	free(before);
-	return adopted.owners;
-}
-
 static size_t attach_file(struct probes *probes, const struct plan *plan, struct probe **owners,
 			  struct attach_result *results)
 {
@@ -115,7 +98,7 @@ static void probe_file(struct probes *probes, struct target *target, struct proc
 		       int root_fd, const struct mapping_state *real)
 {
 	struct plan *plan = resolve_plan_in(probes->spec, target->spec, root_fd);
-	struct probe **owners = add_rows(probes, target, plan);
+	struct probe **owners = table_adopt(probes, target, plan); /* patterns have more */
 	struct attach_result *results = alloc_zero(plan->n_probes, sizeof(*results));
 	struct superseded file;
 	size_t attached = attach_file(probes, plan, owners, results);
@@ -159,15 +142,14 @@ static void look_at(struct probes *probes, struct target *target, struct procvie
 /* Whether the file's probes feed what the target has configured now. */
 static bool is_current(const struct target *target, const struct superseded *file)
 {
-	size_t n = 0, configured = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < target->n_probes; i++) {
 		const struct probe *probe = &target->probes[i];
 		const struct superseded_probe *there = superseded_find(file, probe->plan);
 		n += there && there->series == probe->series;
-		configured++;
 	}
-	return n == file->n && configured == file->n_configured;
+	return n == file->n && target->n_probes == file->n_configured;
 }
 
 void elsewhere_renew(struct probes *probes)

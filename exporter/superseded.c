@@ -21,16 +21,20 @@ static int by_label(const void *left, const void *right)
 	return a->usdt != b->usdt ? a->usdt - b->usdt : strcmp(a->label, b->label);
 }
 
+static void take_file(struct superseded *old, const struct plan_file *file)
+{
+	old->dev = file->dev;
+	old->ino = file->ino;
+	old->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	old->path = alloc_strdup(file->path);
+	old->build_id = alloc_strdup(file->build_id);
+}
+
 static void take(struct superseded *old, const struct plan_probe *plan, int series,
 		 const char *kind)
 {
-	if (!old->n) {
-		old->dev = plan->file->dev;
-		old->ino = plan->file->ino;
-		old->fd = fcntl(plan->file->fd, F_DUPFD_CLOEXEC, 0);
-		old->path = alloc_strdup(plan->file->path);
-		old->build_id = alloc_strdup(plan->file->build_id);
-	}
+	if (!old->path)
+		take_file(old, plan->file);
 	old->probes[old->n++] = (struct superseded_probe){
 		.usdt = spec_is_usdt(plan->function),
 		.label = alloc_strdup(plan->label),
@@ -43,15 +47,11 @@ static void take(struct superseded *old, const struct plan_probe *plan, int seri
 	};
 }
 
-/* In the order of their labels; false when there are none. */
-static bool settle(struct superseded *old)
+/* In the order of their labels. */
+static void settle(struct superseded *old)
 {
-	if (!old->n) {
-		superseded_fini(old);
-		return false;
-	}
-	qsort(old->probes, old->n, sizeof(*old->probes), by_label);
-	return true;
+	if (old->n)
+		qsort(old->probes, old->n, sizeof(*old->probes), by_label);
 }
 
 bool superseded_init(struct superseded *old, const struct probe *probes, size_t n,
@@ -62,22 +62,28 @@ bool superseded_init(struct superseded *old, const struct probe *probes, size_t 
 	for (size_t i = 0; i < n; i++)
 		if (probes[i].status.attached)
 			take(old, probes[i].plan, probes[i].series, probes[i].status.kind);
-	return settle(old);
+	settle(old);
+	if (old->n)
+		return true;
+	superseded_fini(old);
+	return false;
 }
 
 bool superseded_init_elsewhere(struct superseded *file, const struct plan *plan,
 			       const struct attach_result *results, const struct attach *attach)
 {
-	*file = (struct superseded){.fd = -1,
-				    .elsewhere = true,
+	if (!plan->n_files)
+		return false;
+	*file = (struct superseded){.elsewhere = true,
 				    .probes = alloc_zero(plan->n_probes, sizeof(*file->probes))};
+	take_file(file, &plan->files[0]);
+	file->stamp = file_stamp_of_fd(file->fd);
 	for (size_t i = 0; i < plan->n_probes; i++)
-		if (results[i].attached && plan->probes[i].file)
+		if (results[i].attached)
 			take(file, &plan->probes[i], results[i].series,
 			     attach_kind(attach, plan->probes[i].strategy));
-	if (file->n)
-		file->stamp = file_stamp_of_fd(file->fd);
-	return settle(file);
+	settle(file);
+	return true;
 }
 
 void superseded_fini(struct superseded *old)
@@ -167,5 +173,5 @@ const struct superseded_probe *superseded_find(const struct superseded *old,
 		.label = (char *)(uintptr_t)probe->label,
 	};
 
-	return bsearch(&key, old->probes, old->n, sizeof(*old->probes), by_label);
+	return old->n ? bsearch(&key, old->probes, old->n, sizeof(*old->probes), by_label) : NULL;
 }

@@ -43,8 +43,9 @@ struct superseded {
 };
 
 /*
- * The file of a plan that was just attached for processes elsewhere: those of its probes that were.
- * False when none was.
+ * The file of a plan that was just attached for processes elsewhere: those of its probes that were,
+ * perhaps none: it is known all the same, so that it is not resolved for each process again. False
+ * when the plan has no file.
  */
 bool superseded_init_elsewhere(struct superseded *file, const struct plan *plan,
 			       const struct attach_result *results, const struct attach *attach);

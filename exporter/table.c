@@ -196,6 +196,21 @@ static bool is_beside(const struct target *target, const struct plan_file *file)
 	return now && file && (now->dev != file->dev || now->ino != file->ino);
 }
 
+struct probe **table_adopt(struct probes *probes, struct target *target, struct plan *plan)
+{
+	struct adopted adopted = adopt_plan(target->probes, target->n_probes, plan->probes,
+					    plan->n_probes, false, table_now_unix());
+	struct probe *before = target->probes;
+
+	pthread_mutex_lock(&probes->lock);
+	*vec_push(&probes->plans) = plan;
+	target->probes = adopted.probes;
+	target->n_probes = adopted.n;
+	pthread_mutex_unlock(&probes->lock);
+	free(before);
+	return adopted.owners;
+}
+
 void table_retry_target(struct probes *probes, struct target *target,
 			const struct file_stamp *stamp)
 {
@@ -209,17 +224,7 @@ void table_retry_target(struct probes *probes, struct target *target,
 	if (file)
 		follow_take_back(probes, target, file->dev, file->ino);
 	target->stamp = file ? file_stamp_of_plan(file) : *stamp;
-	struct adopted adopted = adopt_plan(target->probes, target->n_probes, plan->probes,
-					    plan->n_probes, false, table_now_unix());
-	struct probe *before = target->probes;
-
-	pthread_mutex_lock(&probes->lock);
-	*vec_push(&probes->plans) = plan;
-	target->probes = adopted.probes;
-	target->n_probes = adopted.n;
-	pthread_mutex_unlock(&probes->lock);
-	free(before);
-	table_attach(probes, plan, adopted.owners);
-	free(adopted.owners);
+	_cleanup_free_ struct probe **owners = table_adopt(probes, target, plan);
+	table_attach(probes, plan, owners);
 	table_drop_unused(probes);
 }

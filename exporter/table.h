@@ -82,6 +82,12 @@ void table_detached(struct probes *probes, struct probe *probe, enum reason reas
 /* Release plans that no probe points into any more, and specs that no plan is of. */
 void table_drop_unused(struct probes *probes);
 
+/*
+ * Give a target the rows of a new plan of it, which the table owns from now on: for each of the
+ * plan's probes its row, NULL where another has its label. The caller frees the array.
+ */
+struct probe **table_adopt(struct probes *probes, struct target *target, struct plan *plan);
+
 /* A process was selected that has a mount namespace of its own: probe the files it has there. */
 void elsewhere_selected(void *probes, uint32_t filter, struct procview *view);
 

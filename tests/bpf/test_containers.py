@@ -180,6 +180,22 @@ class Containers(unittest.TestCase):
                 total = a.round() + b.round()["calls"]["work"]
                 self.assertEqual(e.histogram("work").count, total)
 
+    def test_nothing_to_probe(self):
+        """A file that has not the function is looked at once, not for every process."""
+        missing = config(target(PATH, {"symbol": "nothing", "exit": "none"}, process={"exe": PATH}))
+        with Image() as image, Exporter(missing) as e:
+            for _ in range(3):
+                with Container(image) as a, Container(image) as b:
+                    time.sleep(0.6)
+                    self.assertEqual(e.attached(function="nothing"), 0)
+                    looks = [line for line in e.logs()
+                             if line["msg"] == "the file of a container is probed"]
+                    for container in (a, b):
+                        container.end()
+                    wait_until(a.unmount, 5)
+                    wait_until(b.unmount, 5)
+            self.assertLessEqual(len(looks), 3)
+
     def test_the_same_file_here(self):
         """A program of this machine in a mount namespace of its own: not another file."""
         file = victim.path("threads.static")
