@@ -229,19 +229,22 @@ struct up_selected {
 
 /* What the kernel programs decide by when a program is started. */
 enum up_rule_part {
-	UP_RULE_EXE = 1,    /* one of these inodes; others may be the same path elsewhere */
+	UP_RULE_EXE = 1,    /* one of these inodes, by this name; others may be the same path
+			     * elsewhere */
 	UP_RULE_COMM = 2,   /* the name it has then */
 	UP_RULE_CGROUP = 4, /* in this cgroup (v2) or below it */
 	UP_RULE_OTHERS = 8, /* there is more to it: the exporter decides */
 };
 
 #define UP_RULE_INODES 4
+#define UP_RULE_NAME   64 /* bytes of a file's name, with the NUL, that are looked at */
 
 struct up_rule {
 	__u32 parts; /* enum up_rule_part */
 	__u32 cgroup_level;
 	__u64 cgroup;
 	char comm[16];
+	char name[UP_RULE_NAME]; /* the last part of the executable's path, padded with NULs */
 	struct {
 		__u64 ino;
 		__u32 dev; /* as the kernel has it: major << 20 | minor */

@@ -136,17 +136,35 @@ static __always_inline bool comm_is(const char *comm)
 	return true;
 }
 
-static __always_inline bool exe_is(const struct up_rule *rule, __u64 ino, __u32 dev)
+/* A program that the current process runs from now on. */
+struct starting {
+	char name[UP_RULE_NAME]; /* of its file, padded with NULs */
+	__u64 ino;
+	__u32 dev, tgid;
+	bool asks, is_abroad;
+};
+
+/* The name is that of this path to the file: other hard links have others. */
+static __always_inline bool exe_is(const struct up_rule *rule, const struct starting *starting)
 {
+	const __u64 *name = (const void *)starting->name, *wanted = (const void *)rule->name;
+	__u64 differs = 0;
+
+	for (int i = 0; i < UP_RULE_NAME / 8; i++)
+		differs |= name[i] ^ wanted[i];
+	if (differs)
+		return false;
 	for (int i = 0; i < UP_RULE_INODES; i++)
-		if (rule->exe[i].used && rule->exe[i].ino == ino && rule->exe[i].dev == dev)
+		if (rule->exe[i].used && rule->exe[i].ino == starting->ino &&
+		    rule->exe[i].dev == starting->dev)
 			return true;
 	return false;
 }
 
 enum verdict { VERDICT_NO, VERDICT_YES, VERDICT_ASK };
 
-static __always_inline enum verdict judge(const struct up_rule *rule, __u64 ino, __u32 dev)
+static __always_inline enum verdict judge(const struct up_rule *rule,
+					  const struct starting *starting)
 {
 	enum verdict verdict = rule->parts & UP_RULE_OTHERS ? VERDICT_ASK : VERDICT_YES;
 
@@ -157,7 +175,7 @@ static __always_inline enum verdict judge(const struct up_rule *rule, __u64 ino,
 	if (rule->parts & UP_RULE_CGROUP &&
 	    bpf_get_current_ancestor_cgroup_id(rule->cgroup_level) != rule->cgroup)
 		return VERDICT_NO;
-	if (rule->parts & UP_RULE_EXE && !exe_is(rule, ino, dev))
+	if (rule->parts & UP_RULE_EXE && !exe_is(rule, starting))
 		return VERDICT_ASK; /* it may be the same path in a container, or a new version */
 	return verdict;
 }
@@ -168,12 +186,6 @@ static __always_inline void ask(__u32 tgid)
 
 	bpf_ringbuf_output(&started, &word, sizeof(word), BPF_RB_NO_WAKEUP);
 }
-
-struct starting {
-	__u64 ino;
-	__u32 dev, tgid, n;
-	bool asks, is_abroad;
-};
 
 /* The entry of the current process, made if need be. */
 static __always_inline struct up_selected *entry_of(__u32 tgid)
@@ -195,7 +207,7 @@ __noinline int start_one(__u32 at, struct starting *starting)
 
 	if (!rule || at >= UP_FILTERS || !starting)
 		return 0;
-	enum verdict verdict = judge(rule, starting->ino, starting->dev);
+	enum verdict verdict = judge(rule, starting);
 	struct up_selected *entry =
 		verdict == VERDICT_YES ? entry_of(starting->tgid) : selected_now();
 	if (verdict == VERDICT_ASK || (verdict == VERDICT_YES && starting->is_abroad))
@@ -209,7 +221,8 @@ __noinline int start_one(__u32 at, struct starting *starting)
 static __always_inline void select_started(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
+	struct file *file = BPF_CORE_READ(task, mm, exe_file);
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	__u32 zero = 0;
 	struct up_filters *all = bpf_map_lookup_elem(&filters, &zero);
 	struct starting starting = {
@@ -220,6 +233,8 @@ static __always_inline void select_started(void)
 
 	if (!all || !all->n)
 		return;
+	bpf_probe_read_kernel_str(starting.name, sizeof(starting.name),
+				  BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	starting.is_abroad = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum) != all->home_ns;
 	for (__u32 i = 0; i < UP_FILTERS; i++) {
 		if (i >= all->n)

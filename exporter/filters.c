@@ -1,15 +1,12 @@
-/* Rules from filters; starts and passes to decisions. */
+/* Starts and passes to decisions. */
 #include "filters.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +14,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "kernel/select.h"
+#include "rule.h"
 #include "target/procpass.h"
 
 /*
@@ -29,6 +27,9 @@ struct filter {
 	const struct spec_process *spec; /* NULL: the number is free */
 	struct procmatch *match;
 	struct up_rule rule;
+	struct up_rule found; /* its inodes are those that the pass under way has come upon */
+	dev_t exe_dev;	      /* of the file that `exe` led to when it was last looked at */
+	ino_t exe_ino;
 	pid_t named; /* what `pidfile` said when it was last looked at */
 };
 
@@ -66,94 +67,6 @@ static time_t now_seconds(void)
 
 /* ---- rules ---- */
 
-#define ROOT_CGROUP 1 /* its inode: the first of the file system (fs/kernfs/dir.c) */
-
-/*
- * Whether cgroup paths are those of the one hierarchy that the kernel programs see, and begin at
- * its root: in a cgroup namespace of its own, the exporter sees a part of it.
- */
-static bool is_unified(void)
-{
-	struct statfs fs;
-	struct stat st;
-
-	return !statfs("/sys/fs/cgroup", &fs) && fs.f_type == CGROUP2_SUPER_MAGIC &&
-	       !stat("/sys/fs/cgroup", &st) && st.st_ino == ROOT_CGROUP;
-}
-
-static bool rule_for_cgroup(const char *path, struct up_rule *rule)
-{
-	_cleanup_free_ char *full = NULL;
-	struct stat st;
-
-	if (!is_unified())
-		return false;
-	full = alloc_zero(strlen(path) + sizeof("/sys/fs/cgroup/"), 1);
-	strcat(strcpy(full, path[0] == '/' ? "/sys/fs/cgroup" : "/sys/fs/cgroup/"), path);
-	if (stat(full, &st))
-		return false;
-	rule->cgroup = st.st_ino; /* which is the cgroup's id */
-	rule->cgroup_level = 0;
-	for (const char *at = path; *at; at++)
-		rule->cgroup_level += at[0] != '/' && (at == path || at[-1] == '/');
-	return true;
-}
-
-/* Leave it to the exporter where the kernel cannot tell, or there is no such cgroup now. */
-static void set_cgroup(const struct spec_process *spec, struct up_rule *rule)
-{
-	bool others = procmatch_kernel_parts(spec) & PROCMATCH_OTHERS;
-	bool found = rule_for_cgroup(spec->cgroup, rule);
-
-	rule->parts &= ~(uint32_t)(UP_RULE_CGROUP | UP_RULE_OTHERS);
-	rule->parts |= found ? UP_RULE_CGROUP : UP_RULE_OTHERS;
-	rule->parts |= others ? UP_RULE_OTHERS : 0;
-}
-
-static uint32_t kernel_dev(dev_t dev)
-{
-	return (uint32_t)(major(dev) << 20 | minor(dev));
-}
-
-/* Remember an inode that the filter's executable has; whether it is new. */
-static bool learn_exe(struct up_rule *rule, dev_t dev, ino_t ino)
-{
-	size_t last = UP_RULE_INODES - 1;
-
-	for (size_t i = 0; i < UP_RULE_INODES; i++)
-		if (rule->exe[i].used && rule->exe[i].ino == ino &&
-		    rule->exe[i].dev == kernel_dev(dev))
-			return false;
-	memmove(&rule->exe[1], &rule->exe[0], last * sizeof(rule->exe[0])); /* the oldest goes */
-	rule->exe[0].ino = ino;
-	rule->exe[0].dev = kernel_dev(dev);
-	rule->exe[0].used = 1;
-	return true;
-}
-
-static void make_rule(const struct spec_process *spec, struct up_rule *rule)
-{
-	unsigned parts = procmatch_kernel_parts(spec);
-	struct stat st;
-
-	*rule = (struct up_rule){0};
-	if ((spec->pid || spec->pidfile) && parts == PROCMATCH_OTHERS)
-		return; /* whatever such a process runs */
-	if (parts & PROCMATCH_OTHERS)
-		rule->parts |= UP_RULE_OTHERS;
-	if (parts & PROCMATCH_CGROUP)
-		set_cgroup(spec, rule);
-	if (parts & PROCMATCH_COMM) {
-		rule->parts |= UP_RULE_COMM;
-		strncpy(rule->comm, spec->comm, sizeof(rule->comm) - 1);
-	}
-	if (parts & PROCMATCH_EXE) {
-		rule->parts |= UP_RULE_EXE;
-		if (!stat(spec->exe, &st))
-			learn_exe(rule, st.st_dev, st.st_ino);
-	}
-}
-
 static void put_rule(struct filters *filters, uint32_t number)
 {
 	const struct filter *filter = &filters->filter[number];
@@ -190,8 +103,11 @@ static void decide(struct filters *filters, uint32_t number, struct procview *vi
 	ino_t ns = on ? procview_mount_ns(view) : 0;
 	if (ns && ns != filters->home_ns)
 		filters->elsewhere(filters->context, number, view);
-	if (on && !inherited && filter->rule.parts & UP_RULE_EXE &&
-	    procview_exe_file(view, &dev, &ino) && learn_exe(&filter->rule, dev, ino))
+	if (!on || inherited || !(filter->rule.parts & UP_RULE_EXE) ||
+	    !procview_exe_file(view, &dev, &ino))
+		return;
+	rule_learn_exe(&filter->found, dev, ino);
+	if (rule_learn_exe(&filter->rule, dev, ino))
 		put_rule(filters, number);
 }
 
@@ -257,12 +173,31 @@ static void drop_unfound(void *context, pid_t pid, const struct up_selected *ent
 	}
 }
 
+/* Inodes that neither the path nor a process has may be given to any other file. */
+static void unlearn_exes(struct filters *filters)
+{
+	for (uint32_t i = 0; i < filters->n; i++) {
+		struct filter *filter = &filters->filter[i];
+		if (!filter->spec || !(filter->rule.parts & UP_RULE_EXE))
+			continue;
+		if (filter->exe_ino)
+			rule_learn_exe(&filter->found, filter->exe_dev, filter->exe_ino);
+		if (rule_same_exes(&filter->rule, &filter->found))
+			continue;
+		memcpy(filter->rule.exe, filter->found.exe, sizeof(filter->rule.exe));
+		put_rule(filters, i);
+	}
+}
+
 void filters_look(struct filters *filters)
 {
 	filters->passed = now_seconds();
 	filters->found.n = 0;
+	for (uint32_t i = 0; i < filters->n; i++)
+		filters->filter[i].found = (struct up_rule){0};
 	if (!filters->pass || procpass_run(filters->pass, filters->proc_fd, found, filters))
 		return;
+	unlearn_exes(filters);
 	if (filters->found.n)
 		qsort(filters->found.at, filters->found.n, sizeof(*filters->found.at), by_pid);
 	select_each(filters->select, drop_unfound, filters);
@@ -270,22 +205,36 @@ void filters_look(struct filters *filters)
 
 /* ---- what a filter names may come to be something else ---- */
 
-/*
- * A service that is started again has a new cgroup of the same name. Whether a pass has to find
- * who is in it.
- */
+/* Whether a pass has to find who is in the cgroup of the name now. */
 static bool follow_cgroup(struct filters *filters, uint32_t number)
 {
 	struct filter *filter = &filters->filter[number];
-	struct up_rule rule = filter->rule;
 
-	if (!filter->spec || !(procmatch_kernel_parts(filter->spec) & PROCMATCH_CGROUP))
+	if (!filter->spec || !rule_follow_cgroup(&filter->rule, filter->spec))
 		return false;
-	set_cgroup(filter->spec, &rule);
-	if (rule.cgroup == filter->rule.cgroup && rule.parts == filter->rule.parts)
-		return false;
-	filter->rule = rule;
 	put_rule(filters, number);
+	return true;
+}
+
+/*
+ * Another file is at the path of `exe`, whose processes count from the first instruction on.
+ * Whether a pass has to find who runs the one before.
+ */
+static bool follow_exe(struct filters *filters, uint32_t number)
+{
+	struct filter *filter = &filters->filter[number];
+	dev_t dev = 0;
+	ino_t ino = 0;
+
+	if (!filter->spec || !(filter->rule.parts & UP_RULE_EXE))
+		return false;
+	bool there = rule_exe_now(filter->spec, &dev, &ino);
+	if (dev == filter->exe_dev && ino == filter->exe_ino)
+		return false;
+	filter->exe_dev = dev;
+	filter->exe_ino = ino;
+	if (there && rule_learn_exe(&filter->rule, dev, ino))
+		put_rule(filters, number);
 	return true;
 }
 
@@ -314,7 +263,8 @@ void filters_tick(struct filters *filters)
 		return;
 	select_each_started(filters->select, look_at, filters);
 	for (uint32_t i = 0; i < filters->n; i++)
-		due |= follow_pidfile(filters, i) | follow_cgroup(filters, i);
+		due |= follow_pidfile(filters, i) | follow_cgroup(filters, i) |
+		       follow_exe(filters, i);
 	if (due)
 		filters_look(filters);
 }
@@ -400,7 +350,9 @@ static void add_filter(struct filters *filters, const struct spec_process *spec,
 	filter->spec = spec;
 	filter->match = procmatch_new(spec, filters->pods);
 	filter->named = procmatch_pid(filter->match);
-	make_rule(spec, &filter->rule);
+	rule_make(&filter->rule, spec, filter->named);
+	if (filter->rule.parts & UP_RULE_EXE)
+		rule_exe_now(spec, &filter->exe_dev, &filter->exe_ino);
 	if (filters->n <= at)
 		filters->n = at + 1;
 	kept[at] = true;

@@ -98,6 +98,11 @@ class Selected(unittest.TestCase):
                         v.round()
                     self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 2)
 
+    def tier_exe_of_many_names(self, tier):
+        """Hard links of one file, as busybox has them, are told apart."""
+        self.both(tier, named("chosen"), named("other"), victim.path("threads"),
+                  {"exe": named("chosen")})
+
     def tier_nobody_else_is_timed(self, tier):
         """The kernel is asked for the returns of selected processes only."""
         text = config(target(victim.path("threads"), "work", process={"comm": "chosen"}))
@@ -272,6 +277,40 @@ class Following(unittest.TestCase):
                     if again.pid == pid:
                         break
             self.assertEqual(count(e), 10)
+
+    def test_exe_inode_given_to_another_file(self):
+        """Of the same name even: what is not at the path, and nobody runs, is forgotten."""
+        library = victim.path("libmarks.so")
+        folders = [victim.path("marks") + name for name in (".first", ".second")]
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.mkdir(folder)
+        first, second = (os.path.join(folder, "marks") for folder in folders)
+        shutil.copy(victim.path("marks"), first)
+        text = config(target(library, {"symbol": "library_marks", "exit": "none"},
+                             process={"exe": first}))
+        with Exporter(text) as e:
+            with Victim(first, 1, 1, library) as v:
+                v.round()
+            self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 1)
+            number = os.stat(first).st_ino
+            os.unlink(first)
+            for n in range(200):  # until one gets the number
+                other = shutil.copy(victim.path("marks"), f"{folders[1]}/{n}")
+                if os.stat(other).st_ino == number:
+                    break
+            else:
+                self.skipTest("this file system does not give numbers again")
+            os.rename(other, second)
+            time.sleep(1)
+            with Victim(second, 1, 1, library) as v:
+                v.round()
+            self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 1)
+            shutil.copy(victim.path("marks"), first)
+            time.sleep(1)
+            with Victim(first, 1, 1, library) as v:
+                v.round()
+            self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 2)
 
     def test_dead_entries(self):
         """What was written for a process that had ended meanwhile does not stay for ever."""

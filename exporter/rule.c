@@ -1,0 +1,164 @@
+/* Conditions into numbers. */
+#include "rule.h"
+
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/alloc.h"
+#include "target/procmatch.h"
+
+/* ---- cgroup ---- */
+
+#define ROOT_CGROUP 1 /* its inode: the first of the file system (fs/kernfs/dir.c) */
+
+/*
+ * Whether cgroup paths are those of the one hierarchy that the kernel programs see, and begin at
+ * its root: in a cgroup namespace of its own, the exporter sees a part of it.
+ */
+static bool is_unified(void)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return !statfs("/sys/fs/cgroup", &fs) && fs.f_type == CGROUP2_SUPER_MAGIC &&
+	       !stat("/sys/fs/cgroup", &st) && st.st_ino == ROOT_CGROUP;
+}
+
+static bool find_cgroup(const char *path, struct up_rule *rule)
+{
+	_cleanup_free_ char *full = NULL;
+	struct stat st;
+
+	if (!is_unified())
+		return false;
+	full = alloc_zero(strlen(path) + sizeof("/sys/fs/cgroup/"), 1);
+	strcat(strcpy(full, path[0] == '/' ? "/sys/fs/cgroup" : "/sys/fs/cgroup/"), path);
+	if (stat(full, &st))
+		return false;
+	rule->cgroup = st.st_ino; /* which is the cgroup's id */
+	rule->cgroup_level = 0;
+	for (const char *at = path; *at; at++)
+		rule->cgroup_level += at[0] != '/' && (at == path || at[-1] == '/');
+	return true;
+}
+
+/* Leave it to the exporter where the kernel cannot tell, or there is no such cgroup now. */
+static void set_cgroup(const struct spec_process *spec, struct up_rule *rule)
+{
+	bool others = procmatch_kernel_parts(spec) & PROCMATCH_OTHERS;
+	bool found = find_cgroup(spec->cgroup, rule);
+
+	rule->parts &= ~(uint32_t)(UP_RULE_CGROUP | UP_RULE_OTHERS);
+	rule->parts |= found ? UP_RULE_CGROUP : UP_RULE_OTHERS;
+	rule->parts |= others ? UP_RULE_OTHERS : 0;
+}
+
+bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec)
+{
+	struct up_rule now = *rule;
+
+	if (!(procmatch_kernel_parts(spec) & PROCMATCH_CGROUP))
+		return false;
+	set_cgroup(spec, &now);
+	if (now.cgroup == rule->cgroup && now.parts == rule->parts)
+		return false;
+	*rule = now;
+	return true;
+}
+
+/* ---- exe ---- */
+
+static uint32_t kernel_dev(dev_t dev)
+{
+	return (uint32_t)(major(dev) << 20 | minor(dev));
+}
+
+static bool knows(const struct up_rule *rule, uint32_t dev, uint64_t ino)
+{
+	for (size_t i = 0; i < UP_RULE_INODES; i++)
+		if (rule->exe[i].used && rule->exe[i].ino == ino && rule->exe[i].dev == dev)
+			return true;
+	return false;
+}
+
+bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino)
+{
+	size_t last = UP_RULE_INODES - 1;
+
+	if (knows(rule, kernel_dev(dev), ino))
+		return false;
+	memmove(&rule->exe[1], &rule->exe[0], last * sizeof(rule->exe[0])); /* the oldest goes */
+	rule->exe[0].ino = ino;
+	rule->exe[0].dev = kernel_dev(dev);
+	rule->exe[0].used = 1;
+	return true;
+}
+
+bool rule_exe_now(const struct spec_process *spec, dev_t *dev, ino_t *ino)
+{
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!realpath(spec->exe, real) || strcmp(real, spec->exe) != 0 || stat(real, &st))
+		return false;
+	*dev = st.st_dev;
+	*ino = st.st_ino;
+	return true;
+}
+
+static bool knows_all_of(const struct up_rule *rule, const struct up_rule *other)
+{
+	for (size_t i = 0; i < UP_RULE_INODES; i++)
+		if (other->exe[i].used && !knows(rule, other->exe[i].dev, other->exe[i].ino))
+			return false;
+	return true;
+}
+
+bool rule_same_exes(const struct up_rule *a, const struct up_rule *b)
+{
+	return knows_all_of(a, b) && knows_all_of(b, a);
+}
+
+/* One file may have several names, of which only this one is meant. */
+static void set_exe(const struct spec_process *spec, struct up_rule *rule)
+{
+	const char *slash = strrchr(spec->exe, '/');
+	const char *name = slash ? slash + 1 : spec->exe;
+	dev_t dev;
+	ino_t ino;
+
+	rule->parts |= UP_RULE_EXE;
+	if (strlen(name) < sizeof(rule->name) - 1) /* else it may be cut short there */
+		memcpy(rule->name, name, strlen(name));
+	else
+		rule->parts |= UP_RULE_OTHERS; /* the kernel programs look at no more */
+	if (rule_exe_now(spec, &dev, &ino))
+		rule_learn_exe(rule, dev, ino);
+}
+
+/* ---- the whole ---- */
+
+void rule_make(struct up_rule *rule, const struct spec_process *spec, pid_t named)
+{
+	unsigned parts = procmatch_kernel_parts(spec);
+
+	(void)named;
+	*rule = (struct up_rule){0};
+	if ((spec->pid || spec->pidfile) && parts == PROCMATCH_OTHERS)
+		return; /* whatever such a process runs */
+	if (parts & PROCMATCH_OTHERS)
+		rule->parts |= UP_RULE_OTHERS;
+	if (parts & PROCMATCH_CGROUP)
+		set_cgroup(spec, rule);
+	if (parts & PROCMATCH_COMM) {
+		rule->parts |= UP_RULE_COMM;
+		strncpy(rule->comm, spec->comm, sizeof(rule->comm) - 1);
+	}
+	if (parts & PROCMATCH_EXE)
+		set_exe(spec, rule);
+}

@@ -1,0 +1,32 @@
+/*
+ * What of a process filter the kernel programs decide by themselves when a program is started
+ * (bpf/select.bpf.h), as far as it can be said of this machine: inodes, cgroup ids, pids.
+ */
+#ifndef EXPORTER_RULE_H
+#define EXPORTER_RULE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "bpf/contract.h"
+#include "model/spec.h"
+
+/* `named` is the process that `pid` or `pidfile` names now, 0: none. */
+void rule_make(struct up_rule *rule, const struct spec_process *spec, pid_t named);
+
+/* A service that is started again has a new cgroup of the same name: whether the rule changed. */
+bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec);
+
+/* Remember an inode that the filter's executable has, as the newest; whether it is a new one. */
+bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino);
+
+/*
+ * The file that the filter's `exe` leads to now; false when there is none, or the path goes by
+ * symbolic links: no process has such a path.
+ */
+bool rule_exe_now(const struct spec_process *spec, dev_t *dev, ino_t *ino);
+
+/* Whether the two rules know the same inodes, in whatever order. */
+bool rule_same_exes(const struct up_rule *a, const struct up_rule *b);
+
+#endif
