@@ -234,6 +234,7 @@ enum up_rule_part {
 	UP_RULE_COMM = 2,   /* the name it has then */
 	UP_RULE_CGROUP = 4, /* in this cgroup (v2) or below it */
 	UP_RULE_OTHERS = 8, /* there is more to it: the exporter decides */
+	UP_RULE_PID = 16,   /* this process and no other */
 };
 
 #define UP_RULE_INODES 4
@@ -243,6 +244,8 @@ struct up_rule {
 	__u32 parts; /* enum up_rule_part */
 	__u32 cgroup_level;
 	__u64 cgroup;
+	__u32 tgid; /* 0: none at present */
+	__u32 spare;
 	char comm[16];
 	char name[UP_RULE_NAME]; /* the last part of the executable's path, padded with NULs */
 	struct {
@@ -281,6 +284,16 @@ struct up_started {
 };
 
 #define UP_STARTED_BYTES (256 << 10)
+
+/*
+ * What the kernel programs could not do for processes, counted in the map `unheard` (metric
+ * uprobe_exporter_process_events_lost_total).
+ */
+enum up_unheard {
+	UP_UNHEARD_STARTED,  /* the exporter was not told of a start: the ring buffer is full */
+	UP_UNHEARD_SELECTED, /* a process was not selected: `selected` is full */
+	UP_UNHEARD_REASONS,
+};
 
 /* ---- files ---- */
 

@@ -160,8 +160,7 @@ int cgroup_moved(__u64 *ctx)
 SEC("raw_tp")
 int decide(struct bpf_raw_tracepoint_args *ctx)
 {
-	select_decided(ctx->args);
-	return 0;
+	return select_decided(ctx->args);
 }
 
 SEC("tp_btf/sched_process_exec")

@@ -56,6 +56,31 @@ struct {
 	__uint(max_entries, UP_STARTED_BYTES);
 } started SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UP_UNHEARD_REASONS);
+	__type(key, __u32);
+	__type(value, __u64);
+} unheard SEC(".maps");
+
+static __always_inline void count_unheard(__u32 reason)
+{
+	__u64 *counter = bpf_map_lookup_elem(&unheard, &reason);
+
+	if (counter)
+		count(counter);
+}
+
+/* Select a process, unless there are too many. */
+static __always_inline long put_selected(__u32 tgid, const struct up_selected *entry)
+{
+	long result = bpf_map_update_elem(&selected, &tgid, entry, BPF_ANY);
+
+	if (result)
+		count_unheard(UP_UNHEARD_SELECTED);
+	return result;
+}
+
 static __always_inline __u64 start_ticks(const struct task_struct *task)
 {
 	return BPF_CORE_READ(task, group_leader, start_boottime) / TICK_NS;
@@ -119,7 +144,7 @@ static __always_inline void select_forked(struct task_struct *child)
 		entry->itself[i] = by_itself & from->as_itself[i];
 		entry->inherited[i] = any & from->as_descendant[i];
 	}
-	bpf_map_update_elem(&selected, &tgid, entry, BPF_ANY);
+	put_selected(tgid, entry);
 }
 
 static __always_inline bool comm_is(const char *comm)
@@ -170,6 +195,8 @@ static __always_inline enum verdict judge(const struct up_rule *rule,
 
 	if (!rule->parts)
 		return VERDICT_NO; /* not in use, or it has nothing to do with programs (pid) */
+	if (rule->parts & UP_RULE_PID && rule->tgid != starting->tgid)
+		return VERDICT_NO;
 	if (rule->parts & UP_RULE_COMM && !comm_is(rule->comm))
 		return VERDICT_NO;
 	if (rule->parts & UP_RULE_CGROUP &&
@@ -184,7 +211,8 @@ static __always_inline void ask(__u32 tgid)
 {
 	struct up_started word = {.tgid = tgid};
 
-	bpf_ringbuf_output(&started, &word, sizeof(word), BPF_RB_NO_WAKEUP);
+	if (bpf_ringbuf_output(&started, &word, sizeof(word), BPF_RB_NO_WAKEUP))
+		count_unheard(UP_UNHEARD_STARTED);
 }
 
 /* The entry of the current process, made if need be. */
@@ -196,7 +224,7 @@ static __always_inline struct up_selected *entry_of(__u32 tgid)
 		return entry;
 	entry = fresh(start_ticks((void *)bpf_get_current_task()));
 	if (entry)
-		bpf_map_update_elem(&selected, &tgid, entry, BPF_ANY);
+		put_selected(tgid, entry);
 	return selected_now();
 }
 
@@ -264,26 +292,28 @@ static __always_inline void select_ended(void)
 
 /*
  * The exporter has decided: see enum up_select_argument. Not with `scratch`, since this runs where
- * a hook may come in between.
+ * a hook may come in between. 0, or not when there is no room.
  */
-static __always_inline void select_decided(const __u64 *args)
+static __always_inline int select_decided(const __u64 *args)
 {
 	__u32 tgid = args[UP_SELECT_TGID], at = args[UP_SELECT_FILTER];
 	struct up_selected *entry = bpf_map_lookup_elem(&selected, &tgid);
 	struct up_selected made = {.start_ticks = args[UP_SELECT_START_TICKS]};
 
 	if (at >= UP_FILTERS)
-		return;
+		return 0;
 	if (!entry || entry->start_ticks != made.start_ticks) {
 		if (!args[UP_SELECT_ON])
-			return;
-		bpf_map_update_elem(&selected, &tgid, &made, BPF_ANY);
+			return 0;
+		if (put_selected(tgid, &made))
+			return 1;
 		entry = bpf_map_lookup_elem(&selected, &tgid);
 	}
 	if (!entry)
-		return;
+		return 0; /* it has ended since */
 	*byte_of(args[UP_SELECT_INHERITED] ? entry->inherited : entry->itself, at) =
 		args[UP_SELECT_ON];
+	return 0;
 }
 
 #endif

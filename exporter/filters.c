@@ -55,6 +55,8 @@ struct filters {
 	VEC(struct found) found;
 	bool changes; /* some filter is about what may change unseen */
 	time_t passed;
+	uint64_t unheard; /* starts, at the last pass */
+	bool is_full;	  /* there was no room for a process; said once */
 };
 
 static time_t now_seconds(void)
@@ -97,9 +99,10 @@ static void decide(struct filters *filters, uint32_t number, struct procview *vi
 		return;
 	int result = select_process(filters->select, view->pid, stat->start_ticks, number,
 				    inherited, on);
-	if (result)
+	if (result && !(result == -ENOSPC && filters->is_full))
 		log_warn("a process cannot be selected", LOG_INT("pid", view->pid),
-			 LOG_STR("error", strerror(-result)));
+			 LOG_STR("error", strerror(-result)), LOG_INT("at_most", UP_SELECTED_ROOM));
+	filters->is_full |= result == -ENOSPC;
 	ino_t ns = on ? procview_mount_ns(view) : 0;
 	if (ns && ns != filters->home_ns)
 		filters->elsewhere(filters->context, number, view);
@@ -192,6 +195,7 @@ static void unlearn_exes(struct filters *filters)
 void filters_look(struct filters *filters)
 {
 	filters->passed = now_seconds();
+	filters->is_full = false;
 	filters->found.n = 0;
 	for (uint32_t i = 0; i < filters->n; i++)
 		filters->filter[i].found = (struct up_rule){0};
@@ -250,18 +254,34 @@ static bool follow_pidfile(struct filters *filters, uint32_t number)
 	if (named == filter->named)
 		return false;
 	filter->named = named;
+	if (filter->rule.parts & UP_RULE_PID) {
+		rule_set_pid(&filter->rule, named);
+		put_rule(filters, number);
+	}
 	select_clear(filters->select, number);
 	return named != 0;
+}
+
+/* Starts that there was no room to tell of: whether a pass has to find out about them. */
+static bool missed_starts(struct filters *filters)
+{
+	uint64_t unheard = select_unheard(filters->select, UP_UNHEARD_STARTED);
+	bool more = unheard != filters->unheard;
+
+	filters->unheard = unheard;
+	return more;
 }
 
 void filters_tick(struct filters *filters)
 {
 	time_t age = now_seconds() - filters->passed;
-	bool due = age >= (filters->changes ? PASS_SECONDS : SLOW_PASS_SECONDS);
+	bool soon = filters->changes || filters->is_full;
+	bool due = age >= (soon ? PASS_SECONDS : SLOW_PASS_SECONDS);
 
 	if (!filters->pass)
 		return;
 	select_each_started(filters->select, look_at, filters);
+	due |= missed_starts(filters);
 	for (uint32_t i = 0; i < filters->n; i++)
 		due |= follow_pidfile(filters, i) | follow_cgroup(filters, i) |
 		       follow_exe(filters, i);

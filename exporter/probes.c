@@ -231,8 +231,12 @@ static void fill_input(const struct probes *probes, struct arena *arena,
 	for (size_t i = 0; i < probes->n_targets; i++) {
 		const struct target *target = &probes->targets[i];
 		input->n_rows += target->n_probes;
-		targets[i] = (struct collect_target){target->spec->name, target->upgrades,
-						     target->gap_seconds};
+		targets[i] = (struct collect_target){
+			.name = target->spec->name,
+			.upgrades = target->upgrades,
+			.created_unix = target->created_unix,
+			.gap_seconds = target->gap_seconds,
+		};
 	}
 	input->rows = rows = arena_array(arena, input->n_rows, sizeof(*rows));
 	for (size_t i = 0; i < probes->n_targets; i++)
@@ -254,8 +258,10 @@ struct snapshot *probes_snapshot(struct probes *probes, const struct collect_bui
 		.build = *build,
 		.last_reload_successful = probes->reload_successful,
 		.last_reload_success_unix = probes->reload_success_unix,
+		.started_unix = probes->started_unix,
 		.map_memory_bytes = attach_memory_bytes(probes->attach, NULL),
 	};
+	attach_unheard(probes->attach, input.unheard);
 	fill_input(probes, &arena, &input);
 	struct snapshot *snapshot = collect_snapshot(&input);
 	pthread_mutex_unlock(&probes->lock);

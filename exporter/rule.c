@@ -12,6 +12,16 @@
 #include "base/alloc.h"
 #include "target/procmatch.h"
 
+/* What is to be decided of a program that is started, of the process that it is about. */
+static unsigned parts_of(const struct spec_process *spec)
+{
+	struct spec_process rest = *spec;
+
+	rest.pid = 0;
+	rest.pidfile = NULL;
+	return procmatch_kernel_parts(&rest);
+}
+
 /* ---- cgroup ---- */
 
 #define ROOT_CGROUP 1 /* its inode: the first of the file system (fs/kernfs/dir.c) */
@@ -50,7 +60,7 @@ static bool find_cgroup(const char *path, struct up_rule *rule)
 /* Leave it to the exporter where the kernel cannot tell, or there is no such cgroup now. */
 static void set_cgroup(const struct spec_process *spec, struct up_rule *rule)
 {
-	bool others = procmatch_kernel_parts(spec) & PROCMATCH_OTHERS;
+	bool others = parts_of(spec) & PROCMATCH_OTHERS;
 	bool found = find_cgroup(spec->cgroup, rule);
 
 	rule->parts &= ~(uint32_t)(UP_RULE_CGROUP | UP_RULE_OTHERS);
@@ -62,7 +72,7 @@ bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec)
 {
 	struct up_rule now = *rule;
 
-	if (!(procmatch_kernel_parts(spec) & PROCMATCH_CGROUP))
+	if (!(parts_of(spec) & PROCMATCH_CGROUP))
 		return false;
 	set_cgroup(spec, &now);
 	if (now.cgroup == rule->cgroup && now.parts == rule->parts)
@@ -143,14 +153,21 @@ static void set_exe(const struct spec_process *spec, struct up_rule *rule)
 
 /* ---- the whole ---- */
 
+void rule_set_pid(struct up_rule *rule, pid_t named)
+{
+	rule->parts |= UP_RULE_PID;
+	rule->tgid = (uint32_t)named;
+}
+
 void rule_make(struct up_rule *rule, const struct spec_process *spec, pid_t named)
 {
-	unsigned parts = procmatch_kernel_parts(spec);
+	unsigned parts = parts_of(spec);
 
-	(void)named;
 	*rule = (struct up_rule){0};
-	if ((spec->pid || spec->pidfile) && parts == PROCMATCH_OTHERS)
-		return; /* whatever such a process runs */
+	if (!parts)
+		return; /* the process that is named, whatever it runs */
+	if (spec->pid || spec->pidfile)
+		rule_set_pid(rule, named);
 	if (parts & PROCMATCH_OTHERS)
 		rule->parts |= UP_RULE_OTHERS;
 	if (parts & PROCMATCH_CGROUP)

@@ -14,6 +14,9 @@
 /* `named` is the process that `pid` or `pidfile` names now, 0: none. */
 void rule_make(struct up_rule *rule, const struct spec_process *spec, pid_t named);
 
+/* A rule that is about one process comes to be about another. */
+void rule_set_pid(struct up_rule *rule, pid_t named);
+
 /* A service that is started again has a new cgroup of the same name: whether the rule changed. */
 bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec);
 

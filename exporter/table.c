@@ -21,7 +21,7 @@ double table_now_unix(void)
 
 void table_init_target(struct target *target, const struct spec_target *spec)
 {
-	*target = (struct target){.spec = spec, .pidfd = -1};
+	*target = (struct target){.spec = spec, .pidfd = -1, .created_unix = table_now_unix()};
 }
 
 const struct plan_file *table_file_of(const struct plan_probe *probes, size_t n)

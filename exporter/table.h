@@ -23,6 +23,7 @@ struct target {
 	struct file_stamp stamp; /* of the file that was last resolved; zero: there was none */
 	struct file_stamp seen;	 /* and when it was last looked at */
 	VEC(struct superseded) superseded;
+	double created_unix; /* since when upgrades are counted */
 	uint64_t upgrades;
 	double last_unix;   /* when the file that is probed was last seen in its place */
 	double gap_seconds; /* from when the present file was there to when it was probed */

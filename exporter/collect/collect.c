@@ -88,9 +88,34 @@ static void add_upgrades(struct builder *builder, const struct collect_input *in
 				which ? (struct value){.kind = VALUE_DOUBLE,
 						       .f64 = target->gap_seconds}
 				      : (struct value){.kind = VALUE_U64, .u64 = target->upgrades};
+			if (!which)
+				series->created_unix = target->created_unix;
 		}
 		builder_end(builder);
 	}
+}
+
+static void add_unheard(struct builder *builder, const struct collect_input *input)
+{
+	static const struct family unheard = {
+		.name = "uprobe_exporter_process_events_lost_total",
+		.help = "How often a process filter could not be kept up to date, by reason.",
+		.type = FAMILY_COUNTER,
+	};
+	static const char *const reasons[] = {
+		[UP_UNHEARD_STARTED] = "queue_full",
+		[UP_UNHEARD_SELECTED] = "too_many_processes",
+	};
+
+	builder_begin(builder, &unheard);
+	for (size_t i = 0; i < COUNT(reasons); i++) {
+		const struct label label = {"reason", reasons[i]};
+		struct series *series =
+			builder_add(builder, builder_labels(builder, NULL, 0, &label, 1), 1);
+		series->value = (struct value){.kind = VALUE_U64, .u64 = input->unheard[i]};
+		series->created_unix = input->started_unix;
+	}
+	builder_end(builder);
 }
 
 static void add_memory(struct builder *builder, const struct collect_input *input)
@@ -140,6 +165,7 @@ struct snapshot *collect_snapshot(const struct collect_input *input)
 	add_build(&builder, &input->build);
 	add_reload(&builder, input);
 	add_upgrades(&builder, input);
+	add_unheard(&builder, input);
 	add_memory(&builder, input);
 	add_floors(&builder, &input->build);
 	self_add(&builder);

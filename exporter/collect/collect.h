@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/contract.h"
 #include "model/floor.h"
 #include "model/plan.h"
 #include "model/reading.h"
@@ -35,8 +36,9 @@ struct collect_row {
 /* A target whose file was replaced while it was probed, or may be. */
 struct collect_target {
 	const char *name;
-	uint64_t upgrades;  /* how often */
-	double gap_seconds; /* from when the present file was there to when it was probed */
+	uint64_t upgrades;   /* how often */
+	double created_unix; /* since when that is counted */
+	double gap_seconds;  /* from when the present file was there to when it was probed */
 };
 
 struct collect_build {
@@ -54,7 +56,9 @@ struct collect_input {
 	/* The config that was read at start counts as the first reload. */
 	bool last_reload_successful;
 	double last_reload_success_unix;
+	double started_unix; /* when the counters of the exporter itself began */
 	uint64_t map_memory_bytes;
+	uint64_t unheard[UP_UNHEARD_REASONS]; /* of processes */
 };
 
 /* The caller owns the snapshot (snapshot_free). Thread-safe. */

@@ -94,6 +94,12 @@ struct select *attach_select(struct attach *attach)
 	return &attach->loaded.select;
 }
 
+void attach_unheard(const struct attach *attach, uint64_t *counters)
+{
+	for (int i = 0; i < UP_UNHEARD_REASONS; i++)
+		counters[i] = select_unheard(&attach->loaded.select, (enum up_unheard)i);
+}
+
 /* ---- attaching a plan ---- */
 
 /* A plan on its way to its links. */

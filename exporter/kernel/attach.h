@@ -4,8 +4,8 @@
  *
  *     attach_open → attach_plan (again for each retry) → attach_read … → attach_close
  *
- * Not thread-safe: the caller serialises all calls, but attach_read, attach_sweep and
- * attach_memory_bytes may run in any thread, attach_sweep in one at a time.
+ * Not thread-safe: the caller serialises all calls, but attach_read, attach_sweep, attach_unheard
+ * and attach_memory_bytes may run in any thread, attach_sweep in one at a time.
  */
 #ifndef KERNEL_ATTACH_H
 #define KERNEL_ATTACH_H
@@ -64,6 +64,8 @@ const char *attach_kind(const struct attach *attach, enum exit_strategy strategy
 /* Process filters. Main thread only. */
 struct select;
 struct select *attach_select(struct attach *attach);
+/* What the kernel programs could not do for processes, for want of room (UP_UNHEARD_REASONS). */
+void attach_unheard(const struct attach *attach, uint64_t *counters);
 /* Whether the pids that this process sees are the kernel's own. */
 bool attach_in_initial_pid_namespace(void);
 

@@ -149,6 +149,7 @@ static void find_descriptors(struct object *object)
 	object->map_inherit = map_fd(bpf, "inherit");
 	object->map_filters = map_fd(bpf, "filters");
 	object->map_started = map_fd(bpf, "started");
+	object->map_unheard = map_fd(bpf, "unheard");
 }
 
 static int load(const struct object *object)

@@ -37,7 +37,7 @@ struct object {
 	int prog_decide;
 	int map_probes, map_bounds, map_chunks, map_calls;
 	int map_ended_threads, map_ended_processes, map_retired;
-	int map_selected, map_rules, map_inherit, map_filters, map_started;
+	int map_selected, map_rules, map_inherit, map_filters, map_started, map_unheard;
 	struct object_sizes sizes;
 };
 

@@ -77,7 +77,9 @@ static int decide(const struct select *select, uint64_t args[UP_SELECT_ARGUMENTS
 	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = args,
 		    .ctx_size_in = UP_SELECT_ARGUMENTS * sizeof(*args));
 
-	return bpf_prog_test_run_opts(select->object->prog_decide, &options) ? -errno : 0;
+	if (bpf_prog_test_run_opts(select->object->prog_decide, &options))
+		return -errno;
+	return options.retval ? -ENOSPC : 0;
 }
 
 int select_process(struct select *select, pid_t pid, uint64_t start_ticks, uint32_t filter,
@@ -118,6 +120,15 @@ void select_forget(struct select *select, pid_t pid)
 	uint32_t key = (uint32_t)pid;
 
 	bpf_map_delete_elem(select->object->map_selected, &key);
+}
+
+uint64_t select_unheard(const struct select *select, enum up_unheard reason)
+{
+	uint32_t key = reason;
+	uint64_t counter = 0;
+
+	bpf_map_lookup_elem(select->object->map_unheard, &key, &counter);
+	return counter;
 }
 
 struct clearing {

@@ -37,7 +37,8 @@ void select_clear(struct select *select, uint32_t filter);
 
 /*
  * A process is, or is not, one that the filter matches; by itself or as a descendant.
- * `start_ticks` is when it started, as /proc/PID/stat has it. 0 or -errno.
+ * `start_ticks` is when it started, as /proc/PID/stat has it. 0 or -errno; -ENOSPC when
+ * UP_SELECTED_ROOM processes are selected.
  */
 int select_process(struct select *select, pid_t pid, uint64_t start_ticks, uint32_t filter,
 		   bool inherited, bool on);
@@ -48,6 +49,9 @@ void select_each(const struct select *select, select_entry_visit *visit, void *c
 
 /* A process that select_each() told has ended, unnoticed by the kernel programs. */
 void select_forget(struct select *select, pid_t pid);
+
+/* How often something was not done for want of room. In any thread. */
+uint64_t select_unheard(const struct select *select, enum up_unheard reason);
 
 /* Tell which processes started a program since the last call and have to be decided on. */
 typedef void select_visit(void *context, pid_t pid);

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -180,6 +181,60 @@ class Following(unittest.TestCase):
                 v.begin()
                 v.end()
                 self.assertEqual(count(e), 74)
+
+    def test_exec_of_one_process(self):
+        """One that is named is also asked for the rest when it starts another program."""
+        chosen, other = named("chosen", "once"), named("other", "once")
+        for condition in ({"comm": "chosen"}, {"cmdline": "'/chosen exec '"}):
+            with Victim(chosen, "exec", other, 7, 100) as v:
+                with Exporter(counting(victim.path("once"), pid=v.pid, **condition)) as e:
+                    v.begin()
+                    v.end()
+                    self.assertEqual(count(e), 7, condition)
+        with Victim(other, "exec", chosen, 100, 7) as v:
+            with Exporter(counting(victim.path("once"), pid=v.pid, comm="chosen")) as e:
+                v.begin()
+                v.end()
+                self.assertEqual(count(e), 7)
+
+    def test_more_starts_than_are_told(self):
+        """The queue of starts is full: that shows, and a pass finds what was not told."""
+        lost = "uprobe_exporter_process_events_lost_total"
+        with Exporter(counting(victim.path("threads"), cmdline='" early chosen$"')) as e:
+            self.assertEqual([v for _, v in e.scrape().find(lost)], [0, 0])
+            e.child.send_signal(signal.SIGSTOP)
+            once = victim.path("once")
+            storm = [subprocess.Popen([once, "again", "8300"]) for _ in range(2)]
+            self.assertEqual([child.wait(120) for child in storm], [0, 0])
+            with Victim("threads", 1, 10, "early", "chosen") as v:
+                e.child.send_signal(signal.SIGCONT)
+                wait_until(lambda: e.scrape().value(lost, reason="queue_full") > 0, 10)
+                time.sleep(1)
+                before = count(e)
+                v.round()
+                self.assertEqual(count(e) - before, 10)
+            self.assertEqual(e.scrape().value(lost, reason="too_many_processes"), 0)
+
+    def test_more_processes_than_are_selected(self):
+        """The table is full: that shows, and they are counted when there is room again."""
+        size, room = 8 + 2 * 128, 65536
+        lost = "uprobe_exporter_process_events_lost_total"
+        with Exporter(counting(victim.path("threads"), comm="chosen")) as e:
+            table = bpfsys.borrow_map(e.pid, value_size=size, max_entries=room)
+            try:
+                for n in range(room):  # pids that no process has
+                    bpfsys.map_put(table, struct.pack("=I", (1 << 22) + 1 + n), bytes(size))
+            finally:
+                os.close(table)
+            with Victim(named("chosen"), 1, 10, "early") as v:
+                v.round()
+                now = e.scrape()
+                self.assertEqual(now.value(CALLS, function="work"), 0)
+                self.assertGreater(now.value(lost, reason="too_many_processes"), 0)
+                e.child.send_signal(1)  # a look at everyone, which finds the dead, and one after
+                wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()), 30)
+                v.round()
+                self.assertEqual(count(e), 10)
 
     def test_children_of_a_program(self):
         """`children` with `comm`: also what the program starts, as another program."""

@@ -2,7 +2,7 @@
  * Programs that come and go: once [CALLS] calls `work` and ends. once spawn FILE N [CALLS] runs
  * FILE CALLS, N times one after another, and says how many ended well; once fork N CALLS does the
  * same with children that start no program. once exec FILE CALLS [OTHERS] calls, then becomes FILE
- * OTHERS.
+ * OTHERS. once again N becomes itself N times.
  */
 #include "victim.h"
 
@@ -77,6 +77,15 @@ int main(int argc, char **argv)
 			return 0;
 		calls(argument(argc, argv, 3, 1));
 		execv(argv[2], arguments);
+		return 1;
+	} else if (!strcmp(mode, "again")) {
+		char left[24];
+		char *arguments[] = {argv[0], argv[1], left, NULL};
+		long n = argument(argc, argv, 2, 0);
+		if (n <= 0)
+			return 0;
+		snprintf(left, sizeof(left), "%ld", n - 1);
+		execv(argv[0], arguments);
 		return 1;
 	} else {
 		calls(argument(argc, argv, 1, 1));

@@ -81,7 +81,8 @@ static struct fixture *fixture_new(void)
 					  .build = {"0.1.0", "abcdef", "session"},
 					  .last_reload_successful = true,
 					  .last_reload_success_unix = 1760000000.5,
-					  .map_memory_bytes = 3145728};
+					  .map_memory_bytes = 3145728,
+					  .unheard = {[UP_UNHEARD_STARTED] = 7}};
 	return f;
 }
 
@@ -370,6 +371,9 @@ static void the_exporter_shows_itself(void **state)
 	assert_has(text,
 		   "uprobe_exporter_config_last_reload_success_timestamp_seconds 1760000000.5");
 	assert_has(text, "uprobe_exporter_map_memory_bytes 3145728");
+	assert_has(text, "uprobe_exporter_process_events_lost_total{reason=\"queue_full\"} 7");
+	assert_has(text,
+		   "uprobe_exporter_process_events_lost_total{reason=\"too_many_processes\"} 0");
 	assert_lacks(text, "probe_floor"); /* none were measured */
 	assert_has(text, "# TYPE process_cpu_seconds_total counter");
 	assert_lacks(text, "uprobe_function_");
