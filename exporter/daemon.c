@@ -26,6 +26,7 @@ enum { RETRY_PERIOD_MS = 250 };
 struct daemon {
 	const struct options *options;
 	const struct spec *spec;
+	struct file_stamp stamp; /* of the config file */
 	struct loop *loop;
 	struct attach *attach;
 	struct probes *probes;
@@ -156,7 +157,8 @@ static int start(struct daemon *daemon)
 		.floors = daemon->floors,
 		.n_floors = daemon->n_floors,
 	};
-	daemon->reloader = reloader_new(daemon->options, daemon->probes, daemon->loop);
+	daemon->reloader =
+		reloader_new(daemon->options, daemon->probes, daemon->loop, &daemon->stamp);
 	scrape_init(&daemon->scrape, daemon->probes, daemon->reloader, daemon->options, &build);
 	result = start_server(daemon);
 	if (result)
@@ -191,9 +193,10 @@ static void share_one_heap(void)
 #endif
 }
 
-int daemon_serve(const struct options *options, const struct spec *spec)
+int daemon_serve(const struct options *options, const struct spec *spec,
+		 const struct file_stamp *stamp)
 {
-	struct daemon daemon = {.options = options, .spec = spec};
+	struct daemon daemon = {.options = options, .spec = spec, .stamp = *stamp};
 	int result;
 
 	share_one_heap();

@@ -108,7 +108,6 @@ static void probe_file(struct probes *probes, struct target *target, struct proc
 		 LOG_INT("attached", attached), LOG_INT("not_attached", plan->n_probes - attached));
 	if (superseded_init_elsewhere(&file, plan, results, probes->attach)) {
 		file.real = *real;
-		file.n_configured = plan->n_probes;
 		add_user(&file, view);
 		pthread_mutex_lock(&probes->lock);
 		*vec_push(&target->superseded) = file;
@@ -149,7 +148,7 @@ static bool is_current(const struct target *target, const struct superseded *fil
 		const struct superseded_probe *there = superseded_find(file, probe->plan);
 		n += there && there->series == probe->series;
 	}
-	return n == file->n && target->n_probes == file->n_configured;
+	return n == file->n && !target->changed;
 }
 
 void elsewhere_renew(struct probes *probes)

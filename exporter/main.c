@@ -29,12 +29,13 @@ static struct spec *load_config(const char *path)
 
 static int run_with_config(const struct options *options)
 {
+	struct file_stamp stamp = file_stamp_of(options->config_file); /* before it is read */
 	struct spec *spec = load_config(options->config_file);
 
 	if (!spec)
 		return EXIT_USAGE;
 	int status = options->command == COMMAND_CHECK ? cmd_check(spec, options->json, stdout)
-						       : daemon_serve(options, spec);
+						       : daemon_serve(options, spec, &stamp);
 	spec_free(spec);
 	return status;
 }

@@ -9,6 +9,7 @@
 #include "adopt.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sort.h"
 #include "probes.h"
 #include "table.h"
 #include "target/resolve.h"
@@ -20,6 +21,13 @@ struct before {
 	bool *kept; /* by target: another goes on with it */
 };
 
+/* A probe that goes on in another place: it is taken out of the one where it is. */
+struct moved {
+	dev_t dev;
+	ino_t ino;
+	int series;
+};
+
 struct reload {
 	struct probes *probes;
 	struct plan *plan;
@@ -28,6 +36,7 @@ struct reload {
 	struct target **same;	/* of each, the one of before that it goes on with; NULL: none */
 	struct probe **owners;	/* plan->n_probes */
 	VEC(int) series;	/* that no probe has any more */
+	VEC(struct moved) moved;
 };
 
 /* ---- one target ---- */
@@ -50,6 +59,8 @@ static void supersede_replaced(struct reload *reload, struct target *target,
 {
 	const struct plan_file *now = table_attached_file(target), *then = table_file_of(next, n);
 
+	target->replaced = then && target->stamp.ino &&
+			   (target->stamp.dev != then->dev || target->stamp.ino != then->ino);
 	if (now && !(then && now->dev == then->dev && now->ino == then->ino))
 		follow_supersede(reload->probes, target,
 				 then ? REASON_BINARY_CHANGED : REASON_BINARY_NOT_FOUND);
@@ -57,12 +68,38 @@ static void supersede_replaced(struct reload *reload, struct target *target,
 		follow_take_back(reload->probes, target, then->dev, then->ino);
 }
 
-/* The same place and way: its links stay as they are. */
+static bool same_sites(const struct plan_probe *now, const struct plan_probe *next)
+{
+	bool same = now->n_sites == next->n_sites;
+
+	for (size_t i = 0; same && i < next->n_sites; i++) {
+		const struct plan_site *a = &now->sites[i], *b = &next->sites[i];
+		same = a->offset == b->offset && a->sp_adjust == b->sp_adjust &&
+		       a->condition == b->condition;
+	}
+	return same;
+}
+
+static bool same_marks(const struct plan_probe *now, const struct plan_probe *next)
+{
+	bool same = now->n_marks == next->n_marks;
+
+	for (size_t i = 0; same && i < next->n_marks; i++) {
+		const struct plan_mark *a = &now->marks[i], *b = &next->marks[i];
+		same = a->offset == b->offset && a->semaphore == b->semaphore &&
+		       a->ends == b->ends && !memcmp(&a->key, &b->key, sizeof(a->key));
+	}
+	return same;
+}
+
+/* The same places and way: its links stay as they are. */
 static bool stays_linked(const struct plan_probe *now, const struct plan_probe *next)
 {
 	return next->reason == REASON_NONE && now->strategy == next->strategy &&
-	       now->entry_offset == next->entry_offset && now->n_sites == next->n_sites &&
-	       now->n_marks == next->n_marks;
+	       now->entry_offset == next->entry_offset &&
+	       now->entry_sp_adjust == next->entry_sp_adjust &&
+	       now->entry_condition == next->entry_condition && same_sites(now, next) &&
+	       same_marks(now, next);
 }
 
 /* Probes that go on as they are are of the new plan from now on; others are attached anew. */
@@ -70,7 +107,7 @@ static void settle_probe(struct reload *reload, struct probe *probe, const struc
 {
 	if (probe->status.attached && !stays_linked(probe->plan, next)) {
 		const struct plan_file *file = probe->plan->file;
-		attach_drop_series(reload->probes->attach, file->dev, file->ino, &probe->series, 1);
+		*vec_push(&reload->moved) = (struct moved){file->dev, file->ino, probe->series};
 		probe->status.attached = false;
 		probe->status.kind = NULL;
 		probe->status.reason = REASON_NONE;
@@ -95,6 +132,15 @@ static void bring_together(struct reload *reload, struct target *target,
 	target->n_probes = adopted.n;
 }
 
+static bool same_functions(const struct spec_target *a, const struct spec_target *b)
+{
+	bool same = a->n_functions == b->n_functions;
+
+	for (size_t i = 0; same && i < a->n_functions; i++)
+		same = spec_same_function(&a->functions[i], &b->functions[i]);
+	return same;
+}
+
 static void reload_target(struct reload *reload, size_t at, const struct plan_probe *next, size_t n)
 {
 	const struct spec_target *spec = &reload->plan->spec->targets[at];
@@ -102,6 +148,7 @@ static void reload_target(struct reload *reload, size_t at, const struct plan_pr
 
 	if (reload->same[at]) {
 		*target = *reload->same[at];
+		target->changed = !same_functions(target->spec, spec);
 		target->spec = spec;
 	} else {
 		table_init_target(target, spec);
@@ -135,13 +182,6 @@ static void match_target(struct reload *reload, size_t at, const struct plan_pro
 		supersede_replaced(reload, reload->same[at], next, n);
 }
 
-static int by_number(const void *left, const void *right)
-{
-	int a = *(const int *)left, b = *(const int *)right;
-
-	return (a > b) - (a < b);
-}
-
 /* The series of all probes, sorted; the caller frees. */
 static int *series_of(const struct target *targets, size_t n_targets, size_t *n)
 {
@@ -156,7 +196,7 @@ static int *series_of(const struct target *targets, size_t n_targets, size_t *n)
 			if (targets[i].probes[j].series >= 0)
 				series[(*n)++] = targets[i].probes[j].series;
 	if (*n)
-		qsort(series, *n, sizeof(*series), by_number);
+		qsort(series, *n, sizeof(*series), sort_by_number);
 	return series;
 }
 
@@ -169,7 +209,7 @@ static void find_unused_series(struct reload *reload)
 
 	for (size_t i = 0; i < n_before; i++) {
 		bool repeats = i && before[i] == before[i - 1]; /* probes that share it */
-		if (!repeats && !bsearch(&before[i], now, n_now, sizeof(*now), by_number))
+		if (!repeats && !bsearch(&before[i], now, n_now, sizeof(*now), sort_by_number))
 			*vec_push(&reload->series) = before[i];
 	}
 }
@@ -181,6 +221,31 @@ static void forget_unused_series(struct reload *reload)
 		for (size_t j = 0; j < reload->targets[i].superseded.n; j++)
 			superseded_forget(&reload->targets[i].superseded.at[j], reload->series.at,
 					  reload->series.n);
+}
+
+/* Without the locks, since to close links may take long; nothing shows these series any more. */
+static void close_links(struct reload *reload)
+{
+	struct attach *attach = reload->probes->attach;
+
+	for (size_t i = 0; i < reload->moved.n; i++) {
+		const struct moved *moved = &reload->moved.at[i];
+		attach_drop_series(attach, moved->dev, moved->ino, &moved->series, 1);
+	}
+	attach_unlink_series(attach, reload->series.at, reload->series.n);
+	pthread_mutex_lock(&reload->probes->sweep_lock);
+	attach_free_series(attach, reload->series.at, reload->series.n);
+	pthread_mutex_unlock(&reload->probes->sweep_lock);
+}
+
+/* Upgrades that the reload was the first to notice. */
+static void note_upgrades(struct probes *probes)
+{
+	for (size_t i = 0; i < probes->n_targets; i++) {
+		if (probes->targets[i].replaced)
+			follow_gap(probes, &probes->targets[i]);
+		probes->targets[i].replaced = false;
+	}
 }
 
 static void take_over(struct reload *reload)
@@ -235,24 +300,24 @@ void probes_reload(struct probes *probes, struct spec *spec)
 	reload.before.kept = alloc_zero(probes->n_targets, sizeof(bool));
 	reload.same = alloc_zero(spec->n_targets, sizeof(struct target *));
 	each_target(&reload, match_target);
-	pthread_mutex_lock(&probes->sweep_lock);
 	pthread_mutex_lock(&probes->lock);
 	each_target(&reload, reload_target);
 	find_unused_series(&reload);
 	forget_unused_series(&reload);
 	take_over(&reload);
-	attach_free_series(probes->attach, reload.series.at, reload.series.n);
 	pthread_mutex_unlock(&probes->lock);
-	pthread_mutex_unlock(&probes->sweep_lock);
+	close_links(&reload);
 	release_before(&reload);
 	probes->settling = true;
 	filters_set(probes->filters, spec); /* numbers of filters that ended are free by now */
 	table_attach(probes, reload.plan, reload.owners);
+	note_upgrades(probes);
 	probes->settling = false;
 	elsewhere_renew(probes);
 	filters_look(probes->filters);
 	table_drop_unused(probes);
 	vec_fini(&reload.series);
+	vec_fini(&reload.moved);
 	free(reload.owners);
 	free(reload.same);
 }

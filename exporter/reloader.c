@@ -110,8 +110,12 @@ bool reloader_request(struct reloader *reloader, struct strbuf *why)
 
 	pthread_mutex_lock(&reloader->lock);
 	uint64_t mine = ++reloader->asked;
-	if (write(reloader->event_fd, &one, sizeof(one)) != sizeof(one))
-		log_debug("reload: eventfd", LOG_STR("error", strerror(errno)));
+	if (write(reloader->event_fd, &one, sizeof(one)) != sizeof(one) && errno != EAGAIN) {
+		reloader->asked--; /* EAGAIN: it has been told many times */
+		strbuf_printf(why, "the reload cannot be asked for: %s\n", strerror(errno));
+		pthread_mutex_unlock(&reloader->lock);
+		return false;
+	}
 	while (reloader->answered < mine && !reloader->stopped)
 		pthread_cond_wait(&reloader->done, &reloader->lock);
 	bool right = reloader->answered >= mine && reloader->right;
@@ -132,14 +136,14 @@ void reloader_stop(struct reloader *reloader)
 }
 
 struct reloader *reloader_new(const struct options *options, struct probes *probes,
-			      struct loop *loop)
+			      struct loop *loop, const struct file_stamp *stamp)
 {
 	struct reloader *reloader = alloc_zero(1, sizeof(*reloader));
 
 	reloader->options = options;
 	reloader->probes = probes;
 	reloader->loop = loop;
-	reloader->stamp = reloader->seen = file_stamp_of(options->config_file);
+	reloader->stamp = reloader->seen = *stamp;
 	pthread_mutex_init(&reloader->lock, NULL);
 	pthread_cond_init(&reloader->done, NULL);
 	reloader->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

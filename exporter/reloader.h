@@ -8,15 +8,18 @@
 #include <stdbool.h>
 
 #include "base/strbuf.h"
+#include "file_stamp.h"
 #include "loop.h"
 #include "options.h"
 #include "probes.h"
 
 struct reloader;
 
-/* All are borrowed and must outlive it. */
+/*
+ * All are borrowed and must outlive it, but `stamp`: of the config file, before it was first read.
+ */
 struct reloader *reloader_new(const struct options *options, struct probes *probes,
-			      struct loop *loop);
+			      struct loop *loop, const struct file_stamp *stamp);
 void reloader_free(struct reloader *reloader);
 
 /* Reload now: the main thread. Whether the config was right; the log says what became of it. */

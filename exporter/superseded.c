@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "target/proc.h"
 #include "target/procview.h"
 
@@ -151,17 +152,10 @@ void superseded_drop(const struct superseded *old, struct attach *attach)
 	attach_drop_series(attach, old->dev, old->ino, series, n);
 }
 
-static int by_number(const void *left, const void *right)
-{
-	int a = *(const int *)left, b = *(const int *)right;
-
-	return (a > b) - (a < b);
-}
-
 void superseded_forget(struct superseded *old, const int *series, size_t n)
 {
 	for (size_t i = 0; n && i < old->n; i++)
-		if (bsearch(&old->probes[i].series, series, n, sizeof(*series), by_number))
+		if (bsearch(&old->probes[i].series, series, n, sizeof(*series), sort_by_number))
 			old->probes[i].series = SUPERSEDED_NONE;
 }
 

@@ -33,8 +33,7 @@ struct superseded {
 	struct mapping_state real; /* which file it is whatever layers it is seen through */
 	bool elsewhere;		   /* in containers; else an old version */
 	VEC(struct superseded_user) users;
-	size_t n_configured; /* probes that the target had for it, attached or not */
-	int fd;		     /* owned */
+	int fd; /* owned */
 	struct file_stamp stamp;
 	char *path, *build_id;
 	struct superseded_probe *probes; /* by kind and label; owned */

@@ -28,6 +28,8 @@ struct target {
 	double last_unix;   /* when the file that is probed was last seen in its place */
 	double gap_seconds; /* from when the present file was there to when it was probed */
 	int pidfd;	    /* of a filtered target's process while attached; -1 */
+	bool replaced;	    /* its file, as a reload that is under way has noticed */
+	bool changed;	    /* its functions, by that reload */
 	bool room;	    /* was made, since it was last resolved, by letting go of something */
 	bool ended;	    /* that process has ended: a pid names one process, not its successor */
 };

@@ -452,9 +452,13 @@ void attach_drop_series(struct attach *attach, dev_t dev, ino_t ino, const int *
 	opened_remove(&attach->opened, &(struct opened_file){dev, ino}, series, n);
 }
 
-void attach_free_series(struct attach *attach, const int *series, size_t n)
+void attach_unlink_series(struct attach *attach, const int *series, size_t n)
 {
 	opened_remove(&attach->opened, NULL, series, n);
+}
+
+void attach_free_series(struct attach *attach, const int *series, size_t n)
+{
 	for (size_t i = 0; i < n; i++)
 		maps_free_series(attach->loaded.maps, series[i]);
 	attach->n_series -= (uint32_t)n;

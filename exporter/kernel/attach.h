@@ -100,7 +100,12 @@ void attach_drop_process(struct attach *attach, pid_t pid);
 /* These probes into a file count no longer; a link is closed when all of its probes are gone. */
 void attach_drop_series(struct attach *attach, dev_t dev, ino_t ino, const int *series, size_t n);
 
-/* Nothing reads these series any more: the same in all files, and they may be given to others. */
+/* The same in all files. */
+void attach_unlink_series(struct attach *attach, const int *series, size_t n);
+/*
+ * They may be given to others: nothing reads them any more, no link leads to them, and nothing is
+ * swept meanwhile.
+ */
 void attach_free_series(struct attach *attach, const int *series, size_t n);
 
 /* Which file `fd` really is, and who else maps it. 0, or -ENOTSUP when this kernel cannot tell. */

@@ -53,6 +53,7 @@ struct maps {
 	_Atomic int *series_of;	   /* by id; also read by sweeps, in other threads */
 	uint32_t generation;	   /* the last that was given to a run of ids */
 	VEC(struct retired) retired;
+	size_t next_retired; /* to be looked at, whether it is needed still */
 	struct ids slots;
 	struct chunk *chunks; /* room for object->sizes.chunks */
 	_Atomic uint32_t n_chunks;
@@ -251,9 +252,20 @@ static bool has_open_calls(const struct maps *maps, int series)
 	return reading_in_flight(&reading) > 0;
 }
 
+/* Two steps on the way round those that are retired: more than come at a time. */
+static void forget_finished(struct maps *maps)
+{
+	for (int i = 0; i < 2 && maps->retired.n; i++) {
+		size_t at = maps->next_retired++ % maps->retired.n;
+		if (!has_open_calls(maps, maps->retired.at[at].series))
+			forget_retired(maps, at);
+	}
+}
+
 /* Let the programs know where calls of this generation are counted when they are noticed. */
 static void retire(struct maps *maps, uint32_t generation, int series)
 {
+	forget_finished(maps);
 	if (!has_open_calls(maps, series))
 		return;
 	if (maps->retired.n == UP_RETIRED)
@@ -385,9 +397,12 @@ void maps_set_mark(struct maps *maps, int id, int entry, uint32_t flags, const s
 	__atomic_store_n(&probe->flags, flags & ~UP_PROBE_ENABLED, __ATOMIC_RELEASE);
 }
 
-int maps_series_of(const struct maps *maps, int id)
+int maps_series_of(const struct maps *maps, int id, uint32_t generation)
 {
-	return (uint32_t)id < maps->object->sizes.probes ? maps->series_of[id] : -1;
+	if ((uint32_t)id >= maps->object->sizes.probes ||
+	    __atomic_load_n(&maps->probes[id].generation, __ATOMIC_ACQUIRE) != generation)
+		return -1;
+	return maps->series_of[id];
 }
 
 void maps_enable(struct maps *maps, int id, uint32_t filter)

@@ -62,8 +62,11 @@ void maps_set_exit(struct maps *maps, int id, int entry, const struct maps_site 
  */
 void maps_set_mark(struct maps *maps, int id, int entry, uint32_t flags, const struct up_arg *key);
 
-/* The series that a probe feeds; -1: none any more. In any thread. */
-int maps_series_of(const struct maps *maps, int id);
+/*
+ * The series that a probe feeds; -1: none any more, or its record is another probe's than it was
+ * with this generation. In any thread.
+ */
+int maps_series_of(const struct maps *maps, int id, uint32_t generation);
 
 /* Count a call of a series (-1: nothing is counted) as abandoned, from this side. */
 void maps_abandon(struct maps *maps, int series, enum up_abandoned reason);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "kernel/sweep.h"
 
@@ -100,13 +101,6 @@ void opened_fini(struct opened *opened)
 	sites_fini(&opened->sites);
 }
 
-static int by_number(const void *left, const void *right)
-{
-	int a = *(const int *)left, b = *(const int *)right;
-
-	return (a > b) - (a < b);
-}
-
 /* Series that are taken away. */
 struct removal {
 	const struct opened_file *file; /* NULL: in all files */
@@ -117,7 +111,7 @@ struct removal {
 static bool is_removed(const struct removal *removal, const struct member *member)
 {
 	return bsearch(&member->series, removal->series, removal->n, sizeof(*removal->series),
-		       by_number);
+		       sort_by_number);
 }
 
 static bool is_about(const struct removal *removal, const struct open_group *group)
@@ -168,7 +162,7 @@ void opened_remove(struct opened *opened, const struct opened_file *file, const 
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = series[i];
 	if (n)
-		qsort(sorted, n, sizeof(*sorted), by_number);
+		qsort(sorted, n, sizeof(*sorted), sort_by_number);
 	for (size_t i = 0; n && i < opened->groups.n; i++)
 		if (is_about(&removal, &opened->groups.at[i]))
 			any |= disable_members(opened, &opened->groups.at[i], &removal);

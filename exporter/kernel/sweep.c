@@ -95,14 +95,16 @@ static void abandon(struct sweep *sweep, const struct up_call_key *key, const st
 		    enum up_abandoned reason)
 {
 	int map_fd = sweep->object->map_calls;
-	int series = maps_series_of(sweep->maps, (int)key->probe);
+	int series = maps_series_of(sweep->maps, (int)key->probe, call->generation);
 	struct up_call taken;
 
 	if (bpf_map_lookup_and_delete_elem(map_fd, key, &taken))
 		return; /* ended by itself */
-	if (taken.start_ns != call->start_ns) {
+	if (taken.start_ns != call->start_ns || taken.generation != call->generation) {
 		if (bpf_map_update_elem(map_fd, key, &taken, BPF_NOEXIST))
-			maps_lose(sweep->maps, series, UP_LOST_IN_FLIGHT_FULL);
+			maps_lose(sweep->maps,
+				  maps_series_of(sweep->maps, (int)key->probe, taken.generation),
+				  UP_LOST_IN_FLIGHT_FULL);
 		return;
 	}
 	maps_abandon(sweep->maps, series, reason);

@@ -162,6 +162,25 @@ class Containers(unittest.TestCase):
                 total += a.round()
                 self.assertEqual((count(e), links(e)), (total, before))
 
+    def test_rows_of_a_pattern(self):
+        """A target that has more rows than the container's file: its link stays over a reload."""
+        file = victim.path("threads.static")
+        one = config(target(file, {"match": "w*k", "max": 50, "exit": "none"},
+                            process={"exe": file}))
+        with Image(file) as image:
+            subprocess.run(["objcopy", "--add-symbol", "walk=.text:0,function,global", file,
+                            file + ".more"], check=True)
+            os.rename(file + ".more", file)
+            with Container(image) as a, Exporter(one) as e:
+                wait_until(lambda: links(e) > 0, 5)
+                held = bpfsys.held_by(e.pid)
+                total = count(e) + a.round()
+                e.child.send_signal(1)
+                wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()))
+                self.assertEqual(bpfsys.held_by(e.pid), held)
+                total += a.round()
+                self.assertEqual(count(e), total)
+
     def test_other_buckets(self):
         """A reload that begins another series: the container's file feeds that one from then on,
         as the one of this machine does that has the same path."""
@@ -221,7 +240,21 @@ class Containers(unittest.TestCase):
             with Exporter(text(exe=PATH + ".real")) as e, Container(image) as a:
                 wait_until(lambda: e.attached(function="work") == 1, 5)
                 self.assertEqual(count(e) + a.round(), count(e))
+            # what the link leads to is on this machine, and not in the image
+            shutil.copy(victim.path("threads.static"), image.folder + "/other")
+            outside = victim.path("threads.static") + ".outside"
+            shutil.copy(victim.path("threads.static"), outside)
             os.unlink(image.folder + PATH)
+            os.symlink(outside, image.folder + PATH)
+            image.path = "/other"
+            with Exporter(text(exe="/other")) as e, Container(image) as a:
+                before = links(e)
+                time.sleep(0.6)
+                a.round()
+                with Victim(outside, 1, 10, "early") as v:
+                    v.round()
+                self.assertEqual((e.attached(function="work"), count(e), links(e)),
+                                 (0, 0, before))
 
 
 if __name__ == "__main__":

@@ -231,6 +231,39 @@ class Reload(unittest.TestCase):
             wait_until(lambda: e.scrape().find(ATTACHED, function="recurse"))
             self.assertEqual(e.scrape().value(SUCCESSFUL), 1)
 
+    def test_file_that_changed_while_it_started(self):
+        """After it was read, before anything was attached."""
+        e = Exporter(config(target("shapes", "outer")), arguments=("--config.auto-reload",),
+                     ready=False)
+        try:
+            wait_until(e.logs, 20, "started", step=0.001)
+            write(e, config(target("shapes", "recurse")))
+            wait_until(lambda: any(line["msg"] == "config reloaded" for line in e.logs()), 20)
+            self.assertEqual(e.stop()[0], 0)
+        finally:
+            e.discard()
+
+    def test_scrapes_while_links_are_closed(self):
+        """Where closing takes long, nobody waits for it."""
+        names = [f"fn_{n:05}" for n in range(16)]
+        library = "libmany1000.so"
+        many = config(target(library, *names))
+        none = config(target("shapes", "outer"))
+        with Exporter(many, "perf", arguments=("--web.enable-lifecycle",)) as e:
+            write(e, none)
+            began, longest = time.monotonic(), 0
+            thread = threading.Thread(target=e.get, args=("/-/reload", "POST"))
+            thread.start()
+            while thread.is_alive():
+                at = time.monotonic()
+                e.scrape()
+                longest = max(longest, time.monotonic() - at)
+                time.sleep(0.01)
+            took = time.monotonic() - began
+            if took < 0.5:
+                self.skipTest("this kernel closes perf events at once")
+            self.assertLess(longest, took / 2)
+
     def test_nothing_piles_up(self):
         """Many reloads under load: what it holds stays the same."""
         texts = [config(target("threads", "work"),

@@ -1,5 +1,6 @@
 """Debian's PostgreSQL, probed on exported executor functions: counts equal what pgbench reports."""
 
+import subprocess
 import unittest
 
 from exporter import DURATION, Exporter, config, each_tier, setUpModule, target
@@ -7,6 +8,48 @@ from postgres import CLIENTS, TRANSACTIONS, Postgres, server_folder
 from victim import wait_until
 
 FUNCTIONS = ("PortalRun", "ExecutorRun", "raw_parser")
+
+
+@each_tier
+class OneOfTwo(unittest.TestCase):
+    """Two servers run one program: of one, the postmaster and all that descends from it count."""
+
+    def setUp(self):
+        if not server_folder():
+            self.skipTest("PostgreSQL is not installed")
+        self.servers = [Postgres(), Postgres()]
+        for server in self.servers:
+            self.addCleanup(server.stop)
+
+    def tier_backends_of_a_tree(self, tier):
+        chosen, other = self.servers
+        text = config(target(chosen.bin + "/postgres", "raw_parser", "PortalRun", name="postgres",
+                             process={"pidfile": chosen.folder + "/data/postmaster.pid",
+                                      "children": "true"}))
+        # a backend that is there before, and goes on after
+        early = subprocess.Popen([*chosen.user, chosen.bin + "/psql", "-X", "-q", "-A", "-t"],
+                                 cwd=chosen.folder, env=chosen.environment, text=True,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+        def ask(n):
+            for _ in range(n):
+                early.stdin.write("select 1;\n")
+                early.stdin.flush()
+                self.assertEqual(early.stdout.readline(), "1\n")
+
+        with early:
+            ask(1)
+            with Exporter(text, tier) as e:
+                statements = 0
+                for arguments in ((), ("-C",), ("-C",)):  # -C: a new backend each time
+                    made = chosen.pgbench(chosen.script("SELECT 1;\n"), *arguments)[0]
+                    other.pgbench(other.script("SELECT 1;\n"), *arguments, transactions=50)
+                    ask(20)
+                    statements += made + 20
+                    for name in ("raw_parser", "PortalRun"):
+                        self.assertEqual(e.account(name)["all"], statements, name)
+                        self.assertEqual(e.histogram(name).count, statements, name)
+            early.stdin.close()
 
 
 @each_tier

@@ -67,6 +67,12 @@ def map_has(fd, key, value_size):
     return _element(1, fd, key, ctypes.create_string_buffer(value_size))
 
 
+def map_get(fd, key, value_size):
+    """None where there is no such key."""
+    value = ctypes.create_string_buffer(value_size)
+    return value.raw if _element(1, fd, key, value) else None
+
+
 def map_put(fd, key, value):
     if not _element(2, fd, key, ctypes.create_string_buffer(value, len(value))):
         raise OSError(ctypes.get_errno(), "bpf map update")
