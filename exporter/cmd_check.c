@@ -260,15 +260,36 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+/* How many of the file's probes touch every process that maps it: those not for one pid. */
+static void put_touched(struct strbuf *out, const struct plan *plan, const struct plan_file *file)
+{
+	size_t probes = 0, in_all = 0;
+
+	for (size_t i = 0; i < plan->n_probes; i++) {
+		const struct plan_probe *probe = &plan->probes[i];
+		if (probe->file != file || probe->reason)
+			continue;
+		probes++;
+		in_all += !probe->target->pid;
+	}
+	if (probes)
+		strbuf_printf(out,
+			      "; %zu probe%s placed in every process that maps it, %zu in one "
+			      "process only",
+			      in_all, plural(in_all), probes - in_all);
+}
+
 static void put_files(struct strbuf *out, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_files; i++) {
 		const struct plan_file *file = &plan->files[i];
 		strbuf_puts(out, "file     ");
 		printable_put(out, file->path);
-		strbuf_printf(out, ": mapped now by %u process%s of %u program%s\n",
+		strbuf_printf(out, ": mapped now by %u process%s of %u program%s",
 			      file->mapping_processes, file->mapping_processes == 1 ? "" : "es",
 			      file->mapping_programs, plural(file->mapping_programs));
+		put_touched(out, plan, file);
+		strbuf_putc(out, '\n');
 	}
 }
 

@@ -63,7 +63,15 @@ static const char *label_name(const struct plan_probe *plan)
 	return spec_is_usdt(plan->function) ? "probe" : "function";
 }
 
-static void log_attached(const struct probe *probe)
+/* Whom the link touches: see ARCHITECTURE.md. */
+static const char *placed_in(const struct probes *probes, const struct plan_probe *plan)
+{
+	return plan->target->pid && attach_pid_filter_covers_threads(probes->attach)
+		       ? "the selected process"
+		       : "every process that maps the file";
+}
+
+static void log_attached(const struct probes *probes, const struct probe *probe)
 {
 	const struct plan_probe *plan = probe->plan;
 
@@ -72,7 +80,9 @@ static void log_attached(const struct probe *probe)
 	       LOG_STR("binary", plan->file->path), LOG_STR("symbol", plan->symbol),
 	       LOG_HEX("offset", plan->entry_offset),
 	       LOG_STR("exit", exit_strategy_name(plan->strategy)),
-	       LOG_STR("kind", probe->status.kind), LOG_STR("warning", plan->warning));
+	       LOG_STR("kind", probe->status.kind), LOG_STR("placed_in", placed_in(probes, plan)),
+	       LOG_INT("mapping_processes", plan->file->mapping_processes),
+	       LOG_STR("warning", plan->warning));
 }
 
 static void log_refused(const struct probe *probe, const char *detail)
@@ -101,7 +111,7 @@ static void note(struct probes *probes, struct probe *probe, const struct plan_p
 	pthread_mutex_unlock(&probes->lock);
 	probe->logged = true;
 	if (changed && result->attached)
-		log_attached(probe);
+		log_attached(probes, probe);
 	else if (changed)
 		log_refused(probe, *result->detail ? result->detail : plan->detail);
 }

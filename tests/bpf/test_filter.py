@@ -51,6 +51,7 @@ class PidFilter(PrivateLibc):
             self.assertGreater(chosen.private_text_kib(self.libc), 0)
             self.assertEqual(other.private_text_kib(self.libc), 0)
             self.assertFalse(other.is_probed("malloc", self.libc, dynamic=True))
+            self.assertRegex(e.log_text(), r'"placed_in": ?"the selected process"')
             # a process started later gets no probe either
             later = self.victim("mallocs", 1, 10)
             later.round()
@@ -121,6 +122,7 @@ class HostCost(PrivateLibc):
             v.round()
             self.assertGreaterEqual(e.account("malloc")["all"], before + 20)
             self.assertTrue(other.is_probed("malloc", self.libc, dynamic=True))
+            self.assertRegex(e.log_text(), r'"placed_in": ?"every process that maps the file"')
 
     def check(self, text):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
@@ -139,9 +141,12 @@ class HostCost(PrivateLibc):
         forced = self.check(self.text(libc, host_cost="allow"))
         self.assertEqual(forced.returncode, 0, forced)
         self.assertRegex(forced.stdout, r"\d+ process")
+        self.assertIn("; 1 probe placed in every process that maps it, 0 in one ", forced.stdout)
         with Victim("ticker", 1000) as v:
             chosen = self.check(self.text(libc, process={"pid": v.pid}))
             self.assertEqual(chosen.returncode, 0, chosen)
+            self.assertIn("; 0 probes placed in every process that maps it, 1 in one ",
+                          chosen.stdout)
 
     def test_pid_that_does_not_exist(self):
         text = config(target("threads", function("work"), process={"pid": 4194304}),

@@ -69,6 +69,7 @@ static void right_functions_give_0(void **state)
 	assert_int_equal(lines_with(text, "refused"), 0);
 	assert_int_equal(lines_with(text, "assumed"), 2);
 	assert_int_equal(lines_with(text, "file "), 1);
+	assert_non_null(strstr(text, "; 2 probes placed in every process that maps it, 0 in one "));
 	assert_non_null(strstr(text, "uretprobe  a plain C program"));
 	assert_non_null(strstr(text, "shop\\n1")); /* a newline in a name does not break the line */
 	assert_non_null(strstr(text, "2 probes: 2 can be attached, 0 cannot"));
