@@ -85,16 +85,17 @@ static __always_inline bool call_finish(const struct up_call_key *key, __u64 now
 	struct up_probe *entry = probe_get(key->probe);
 	if (!entry || entry->generation != seen.generation)
 		return false;
-	call_record(entry, seen.start_ns, now);
+	call_record(entry, seen.group, seen.start_ns, now);
 	return true;
 }
 
 static __always_inline void call_open(struct pt_regs *ctx, __u32 id, const struct up_probe *probe,
-				      struct up_slot *slot)
+				      __u32 group, struct up_slot *slot)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct up_call_key key = {.sp = entry_sp(ctx, probe), .tgid = pid_tgid >> 32, .probe = id};
-	struct up_call call = {.tid = (__u32)pid_tgid, .generation = probe->generation};
+	struct up_call call = {
+		.tid = (__u32)pid_tgid, .generation = probe->generation, .group = group};
 
 	thread_note_calls();
 	call.on_own_stack = is_on_own_stack(key.sp);

@@ -39,8 +39,6 @@ enum up_lost {
 };
 
 #define UP_SLOT_CELLS 368 /* cells in one slot; a layout with more continues in the next slot */
-#define UP_SLOT_SPARE 1
-
 /*
  * One series, one shard. The sum is added after the cell and read before the cells, so it may
  * lag behind the count but never leads; `entries` is added first and read last, so that
@@ -52,7 +50,7 @@ struct up_slot {
 	__u64 abandoned[UP_ABANDONED_ROOM];
 	__u64 lost[UP_LOST_ROOM];
 	__u64 unmatched; /* USDT pairs: ends without a start */
-	__u64 spare[UP_SLOT_SPARE];
+	__u64 ended;	 /* calls observed by series of label sets that are no more */
 	__u64 cells[UP_SLOT_CELLS];
 };
 _Static_assert(sizeof(struct up_slot) == 3072, "a slot is 3 KiB");
@@ -88,6 +86,7 @@ enum up_probe_flags {
 	UP_PROBE_COUNT_ONLY = 1 << 1,	/* `exit: none`: entries only, no frame is kept */
 	UP_PROBE_RETURN_SITES = 1 << 2, /* the call is kept in `calls`, by its stack pointer */
 	UP_PROBE_ENDS = 1 << 3,		/* USDT pairs: what begins at a start ends here */
+	UP_PROBE_GROUPED = 1 << 4,	/* each group of processes has a series of its own */
 };
 
 /*
@@ -159,7 +158,8 @@ struct up_frame {
 	__u64 sp;	/* user stack pointer at the function's entry */
 	__u64 start_ns; /* CLOCK_MONOTONIC at entry */
 	__u32 site;
-	__u32 returning; /* the return has been seen by some probe: no other may join */
+	__u16 returning; /* the return has been seen by some probe: no other may join */
+	__u16 group;	 /* of the process at entry, if some probe asks for it; else 0 */
 	struct up_waiting waiting[UP_SITE_PROBES]; /* at the probe's `member` */
 };
 
@@ -194,7 +194,21 @@ struct up_call {
 	__u32 tid; /* the thread that entered */
 	__u32 generation;
 	__u32 on_own_stack; /* of that thread: the call cannot go on elsewhere */
-	__u32 spare;
+	__u32 group;	    /* of the process at entry; 0: its series has none */
+};
+
+/*
+ * Groups. Processes with the same labels (container, pod) are a group, which has a number; the
+ * exporter tells it with its decision on a process, and a process that is forked is in the group of
+ * its parent. In the map `grouped` is the slot in which a series counts the calls of one group;
+ * what has none there (group 0: not known yet) counts in the series' own slot.
+ */
+#define UP_GROUPS    4096 /* numbers are below it */
+#define UP_TOLD_ROOM 8192 /* pairs of a filter and a group that were told */
+
+struct up_grouped_key {
+	__u32 slot; /* the series' own */
+	__u32 group;
 };
 
 /*
@@ -223,6 +237,8 @@ struct up_ended {
 
 struct up_selected {
 	__u64 start_ticks; /* of the process, 1/100 s since boot: the same tgid later is another */
+	__u32 group;
+	__u32 spare;
 	__u8 itself[UP_FILTERS];    /* not 0: the filter matches the process */
 	__u8 inherited[UP_FILTERS]; /* it matches one that the process descends from */
 };
@@ -258,6 +274,8 @@ struct up_rule {
 /* What holds for all filters. */
 struct up_filters {
 	__u32 n;       /* those in use are below it */
+	__u32 grouped; /* some need to know the group of each process */
+	__u32 spare;
 	__u32 home_ns; /* the exporter's mount namespace: of processes in others it wants to hear */
 };
 
@@ -271,15 +289,18 @@ struct up_inherit {
 enum up_select_argument {
 	UP_SELECT_TGID,
 	UP_SELECT_START_TICKS,
-	UP_SELECT_FILTER,
+	UP_SELECT_FILTER, /* UP_FILTERS: only its group */
 	UP_SELECT_INHERITED, /* 0: by itself */
 	UP_SELECT_ON,
+	UP_SELECT_GROUP, /* 0: as it is */
 	UP_SELECT_ARGUMENTS,
 };
 
 /* A program was started in this process, and the exporter has to decide, or to find its files. */
 struct up_started {
 	__u32 tgid;
+	/* Not 0: this filter selected it, less 1, in this group; it may have ended by now. */
+	__u32 filter, group;
 	__u32 spare;
 };
 

@@ -81,6 +81,14 @@ struct {
 	__type(value, __u32);
 } retired SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* at load */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct up_grouped_key);
+	__type(value, __u32);
+} grouped SEC(".maps");
+
 /*
  * Since 6.13 the kernel gives programs of this type that use 64 bytes of stack or more a stack for
  * each CPU, taking it that they are not preempted. On uprobes they are: two threads on one CPU
@@ -116,6 +124,17 @@ static __always_inline struct up_slot *slot_get(__u32 slot)
 		shard %= up_shards;
 	__u32 key = slot % UP_CHUNK_SLOTS * up_shards + shard;
 	return bpf_map_lookup_elem(inner, &key);
+}
+
+/* The number of the slot in which a series counts the calls of a group. */
+static __always_inline __u32 slot_number(__u32 slot, __u32 group)
+{
+	struct up_grouped_key key = {.slot = slot, .group = group};
+
+	if (!group)
+		return slot;
+	__u32 *found = bpf_map_lookup_elem(&grouped, &key);
+	return found ? *found : slot;
 }
 
 static __always_inline void count(__u64 *counter)

@@ -23,13 +23,15 @@ static __always_inline bool mark_key(struct pt_regs *ctx, const struct up_probe 
 }
 
 static __always_inline void mark_start(struct pt_regs *ctx, const struct up_probe *mark,
-				       const struct up_probe *entry, struct up_slot *slot)
+				       const struct up_probe *entry, __u32 group,
+				       struct up_slot *slot)
 {
 	struct up_call_key key;
 	struct up_call call = {
 		.tid = (__u32)bpf_get_current_pid_tgid(),
 		.generation = entry->generation,
 		.on_own_stack = mark->key.kind == UP_ARG_NONE, /* it ends with its thread */
+		.group = group,
 	};
 
 	count(&slot->entries);
@@ -49,13 +51,14 @@ static __always_inline void mark_hit(struct pt_regs *ctx, const struct up_probe 
 
 	if (!is_selected(mark))
 		return;
-	struct up_slot *slot = entry ? slot_get(entry->slot) : NULL;
+	__u32 group = group_now(mark);
+	struct up_slot *slot = entry ? slot_get(slot_number(entry->slot, group)) : NULL;
 	if (!slot)
 		return;
 	if (mark->flags & UP_PROBE_COUNT_ONLY)
 		count(&slot->entries);
 	else if (!(mark->flags & UP_PROBE_ENDS))
-		mark_start(ctx, mark, entry, slot);
+		mark_start(ctx, mark, entry, group, slot);
 	else if (!mark_key(ctx, mark, &key) || !call_finish(&key, now))
 		count(&slot->unmatched);
 }

@@ -32,17 +32,18 @@ static __always_inline bool call_enter(struct pt_regs *ctx)
 		return false;
 	if (!condition_holds(ctx, probe))
 		return false;
-	struct up_slot *slot = slot_get(probe->slot);
+	__u32 group = group_now(probe);
+	struct up_slot *slot = slot_get(slot_number(probe->slot, group));
 	if (!slot)
 		return false;
 	count(&slot->entries);
 	if (probe->flags & UP_PROBE_COUNT_ONLY)
 		return false;
 	if (probe->flags & UP_PROBE_RETURN_SITES) {
-		call_open(ctx, id, probe, slot);
+		call_open(ctx, id, probe, group, slot);
 		return false;
 	}
-	return frame_push(ctx, id, probe, slot);
+	return frame_push(ctx, id, probe, group, slot);
 }
 
 static __always_inline void call_leave(struct pt_regs *ctx)
@@ -52,12 +53,13 @@ static __always_inline void call_leave(struct pt_regs *ctx)
 	struct up_thread *thread =
 		bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 	struct up_probe *probe = probe_get(id);
+	__u32 group = 0;
 
 	if (!thread || !probe)
 		return;
-	__u64 start = frame_return(thread, id, probe, PT_REGS_SP(ctx) - RETURN_POPS);
+	__u64 start = frame_return(thread, id, probe, PT_REGS_SP(ctx) - RETURN_POPS, &group);
 	if (start) /* else it was entered before the probe was there, or accounted for already */
-		call_record(probe, start, now);
+		call_record(probe, group, start, now);
 }
 
 #ifdef TIER_SESSION

@@ -51,6 +51,24 @@ struct {
 	__type(value, struct up_selected);
 } scratch SEC(".maps");
 
+/* Id of a cgroup (v2) → the group of the processes in it, as far as the exporter has seen it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, UP_GROUPS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, __u32);
+} cgroup_groups SEC(".maps");
+
+/* What the exporter was told of filters and groups: filter << 16 | group. It takes out what ends. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, UP_TOLD_ROOM);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} told SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, UP_STARTED_BYTES);
@@ -115,6 +133,15 @@ static __always_inline bool is_selected(const struct up_probe *probe)
 	return entry && (*byte_of(entry->itself, at) || *byte_of(entry->inherited, at));
 }
 
+/* The group of the current process; 0: the probe does not ask, or it is not known. */
+static __always_inline __u32 group_now(const struct up_probe *probe)
+{
+	if (!(probe->flags & UP_PROBE_GROUPED))
+		return 0;
+	struct up_selected *entry = selected_now();
+	return entry ? entry->group : 0;
+}
+
 static __always_inline struct up_selected *fresh(__u64 ticks)
 {
 	__u32 zero = 0;
@@ -139,6 +166,7 @@ static __always_inline void select_forked(struct task_struct *child)
 	struct up_selected *entry = fresh(start_ticks(child));
 	if (!from || !entry)
 		return;
+	entry->group = parent->group;
 	for (int i = 0; i < UP_FILTERS; i++) {
 		__u8 by_itself = parent->itself[i], any = by_itself | parent->inherited[i];
 		entry->itself[i] = by_itself & from->as_itself[i];
@@ -165,7 +193,7 @@ static __always_inline bool comm_is(const char *comm)
 struct starting {
 	char name[UP_RULE_NAME]; /* of its file, padded with NULs */
 	__u64 ino;
-	__u32 dev, tgid;
+	__u32 dev, tgid, group; /* group: of its cgroup; 0: not known, or nobody asks */
 	bool asks, is_abroad;
 };
 
@@ -207,12 +235,29 @@ static __always_inline enum verdict judge(const struct up_rule *rule,
 	return verdict;
 }
 
-static __always_inline void ask(__u32 tgid)
+/* `now`: wake the exporter, which else comes by four times a second. */
+static __always_inline void ask(__u32 tgid, bool now)
 {
 	struct up_started word = {.tgid = tgid};
 
-	if (bpf_ringbuf_output(&started, &word, sizeof(word), BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&started, &word, sizeof(word),
+			       now ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		count_unheard(UP_UNHEARD_STARTED);
+}
+
+/* The first process of a group that the filter selects: there must be series for it. */
+static __always_inline void tell_group(__u32 tgid, __u32 at, __u32 group)
+{
+	struct up_started word = {.tgid = tgid, .filter = at + 1, .group = group};
+	__u32 key = at << 16 | group, yes = 1;
+
+	if (bpf_map_lookup_elem(&told, &key))
+		return;
+	bpf_map_update_elem(&told, &key, &yes, BPF_ANY);
+	if (!bpf_ringbuf_output(&started, &word, sizeof(word), BPF_RB_FORCE_WAKEUP))
+		return;
+	bpf_map_delete_elem(&told, &key);
+	count_unheard(UP_UNHEARD_STARTED);
 }
 
 /* The entry of the current process, made if need be. */
@@ -240,9 +285,30 @@ __noinline int start_one(__u32 at, struct starting *starting)
 		verdict == VERDICT_YES ? entry_of(starting->tgid) : selected_now();
 	if (verdict == VERDICT_ASK || (verdict == VERDICT_YES && starting->is_abroad))
 		starting->asks = true;
+	if (verdict == VERDICT_YES && starting->group)
+		tell_group(starting->tgid, at, starting->group);
 	if (entry && rule->parts) /* `pid` goes on whatever it runs */
 		*byte_of(entry->itself, at) = verdict == VERDICT_YES;
 	return 0;
+}
+
+/* The group that processes in the current cgroup are in; 0: nobody has seen it. */
+static __always_inline __u32 group_of_cgroup(void)
+{
+	__u64 cgroup = bpf_get_current_cgroup_id();
+	__u32 *group = bpf_map_lookup_elem(&cgroup_groups, &cgroup);
+
+	return group ? *group : 0;
+}
+
+/* False: the process is selected, and nobody knows its group. */
+static __always_inline bool regrouped(__u32 group)
+{
+	struct up_selected *entry = selected_now();
+
+	if (entry && group)
+		entry->group = group;
+	return !entry || entry->group;
 }
 
 /* The current process runs another program from now on. */
@@ -263,14 +329,18 @@ static __always_inline void select_started(void)
 		return;
 	bpf_probe_read_kernel_str(starting.name, sizeof(starting.name),
 				  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	if (all->grouped)
+		starting.group = group_of_cgroup();
 	starting.is_abroad = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum) != all->home_ns;
 	for (__u32 i = 0; i < UP_FILTERS; i++) {
 		if (i >= all->n)
 			break;
 		start_one(i, &starting);
 	}
-	if (starting.asks)
-		ask(starting.tgid);
+	if (all->grouped && !regrouped(starting.group))
+		ask(starting.tgid, true);
+	else if (starting.asks)
+		ask(starting.tgid, false);
 }
 
 /* A process was moved to another cgroup, without starting anything. */
@@ -280,7 +350,7 @@ static __always_inline void select_moved(struct task_struct *task)
 	struct up_filters *all = bpf_map_lookup_elem(&filters, &zero);
 
 	if (all && all->n)
-		ask(BPF_CORE_READ(task, tgid));
+		ask(BPF_CORE_READ(task, tgid), all->grouped);
 }
 
 static __always_inline void select_ended(void)
@@ -298,8 +368,11 @@ static __always_inline int select_decided(const __u64 *args)
 {
 	__u32 tgid = args[UP_SELECT_TGID], at = args[UP_SELECT_FILTER];
 	struct up_selected *entry = bpf_map_lookup_elem(&selected, &tgid);
-	struct up_selected made = {.start_ticks = args[UP_SELECT_START_TICKS]};
+	struct up_selected made = {.start_ticks = args[UP_SELECT_START_TICKS],
+				   .group = args[UP_SELECT_GROUP]};
 
+	if (at == UP_FILTERS && entry && entry->start_ticks == made.start_ticks)
+		entry->group = made.group;
 	if (at >= UP_FILTERS)
 		return 0;
 	if (!entry || entry->start_ticks != made.start_ticks) {
@@ -311,6 +384,8 @@ static __always_inline int select_decided(const __u64 *args)
 	}
 	if (!entry)
 		return 0; /* it has ended since */
+	if (made.group)
+		entry->group = made.group;
 	*byte_of(args[UP_SELECT_INHERITED] ? entry->inherited : entry->itself, at) =
 		args[UP_SELECT_ON];
 	return 0;

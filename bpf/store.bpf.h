@@ -28,7 +28,7 @@
 #endif
 
 /* Count one observed duration. The cell comes first: the sum may lag, never lead. */
-static __always_inline void histogram_add(const struct up_probe *probe, __u64 ns)
+static __always_inline void histogram_add(const struct up_probe *probe, __u32 number, __u64 ns)
 {
 	__u32 table = probe->bounds;
 	struct up_bounds *b = bpf_map_lookup_elem(&bounds, &table);
@@ -36,10 +36,10 @@ static __always_inline void histogram_add(const struct up_probe *probe, __u64 ns
 	if (!b)
 		return;
 	__u32 cell = up_cell(b, ns);
-	struct up_slot *first = slot_get(probe->slot), *slot = first;
+	struct up_slot *first = slot_get(number), *slot = first;
 	if (cell >= UP_SLOT_CELLS) {
 		cell -= UP_SLOT_CELLS;
-		slot = slot_get(probe->slot + 1);
+		slot = slot_get(number + 1);
 	}
 	if (!first || !slot || cell >= UP_SLOT_CELLS)
 		return;
@@ -47,14 +47,17 @@ static __always_inline void histogram_add(const struct up_probe *probe, __u64 ns
 	__sync_fetch_and_add(&first->sum_ns, ns);
 }
 
-/* Count a call that was seen from entry to exit. */
-static __always_inline void call_record(const struct up_probe *probe, __u64 start, __u64 now)
+/* Count a call that was seen from entry to exit, in the group that it was entered in. */
+static __always_inline void call_record(const struct up_probe *probe, __u32 group, __u64 start,
+					__u64 now)
 {
+	__u32 number = slot_number(probe->slot, group);
+
 	if (now >= start) {
-		histogram_add(probe, now - start);
+		histogram_add(probe, number, now - start);
 		return;
 	}
-	struct up_slot *slot = slot_get(probe->slot);
+	struct up_slot *slot = slot_get(number);
 	if (slot)
 		count(&slot->lost[UP_LOST_CLOCK]);
 }
@@ -75,7 +78,7 @@ static __always_inline struct up_frame *frame_at(struct up_thread *thread, __u32
 }
 
 /* Account for a probe that waits for a return that will not be seen. */
-static __always_inline void abandon(const struct up_waiting *waiting, __u32 reason)
+static __always_inline void abandon(const struct up_waiting *waiting, __u32 group, __u32 reason)
 {
 	__u32 generation = waiting->generation, number;
 	struct up_probe *probe = probe_get(waiting->probe);
@@ -93,7 +96,7 @@ static __always_inline void abandon(const struct up_waiting *waiting, __u32 reas
 		number = *kept;
 		reason = UP_ABANDONED_DETACHED;
 	}
-	struct up_slot *slot = slot_get(number);
+	struct up_slot *slot = slot_get(slot_number(number, group));
 	barrier_var(reason);
 	if (slot)
 		count(&slot->abandoned[reason & (UP_ABANDONED_ROOM - 1)]);
@@ -109,7 +112,7 @@ __noinline int frame_abandon(const struct up_frame *frame, __u32 reason)
 	if (!frame)
 		return 0;
 	for (int i = 0; i < UP_SITE_PROBES; i++)
-		abandon(&frame->waiting[i], reason);
+		abandon(&frame->waiting[i], frame->group, reason);
 	return 0;
 }
 
@@ -207,12 +210,14 @@ static __always_inline bool may_join(const struct up_frame *frame, const struct 
 }
 
 static __always_inline void frame_join(struct up_frame *frame, __u32 id,
-				       const struct up_probe *probe)
+				       const struct up_probe *probe, __u32 group)
 {
 	struct up_waiting *waiting = &frame->waiting[probe->member % UP_SITE_PROBES];
 
 	waiting->probe = id;
 	waiting->generation = probe->generation;
+	if (group)
+		frame->group = group;
 }
 
 /*
@@ -220,7 +225,7 @@ static __always_inline void frame_join(struct up_frame *frame, __u32 id,
  * otherwise the call has been accounted for.
  */
 static __always_inline bool frame_push(struct pt_regs *ctx, __u32 id, const struct up_probe *probe,
-				       struct up_slot *slot)
+				       __u32 group, struct up_slot *slot)
 {
 	__u64 sp = PT_REGS_SP(ctx);
 	struct up_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
@@ -234,7 +239,7 @@ static __always_inline bool frame_push(struct pt_regs *ctx, __u32 id, const stru
 	__u32 top = depth - 1;
 	if (top < UP_MAX_DEPTH && frame_at(thread, top)->sp == sp) {
 		if (may_join(frame_at(thread, top), probe)) {
-			frame_join(frame_at(thread, top), id, probe);
+			frame_join(frame_at(thread, top), id, probe, group);
 			return true;
 		}
 		/* At one sp either the older call goes on as this one, or it is over. */
@@ -249,18 +254,18 @@ static __always_inline bool frame_push(struct pt_regs *ctx, __u32 id, const stru
 	__builtin_memset(frame, 0, sizeof(*frame));
 	frame->sp = sp;
 	frame->site = probe->site;
-	frame_join(frame, id, probe);
+	frame_join(frame, id, probe, group);
 	thread->depth = depth + 1;
 	frame->start_ns = bpf_ktime_get_ns(); /* last: our own work is not the function's */
 	return true;
 }
 
 /*
- * The start time of the call that probe `id` waits for at `sp`, or 0 if there is none; it waits
- * no more. Functions that tail-call each other share one sp, so it need not be the top frame.
+ * The start time and group of the call that probe `id` waits for at `sp`, or 0 if there is none; it
+ * waits no more. Functions that tail-call each other share one sp, so it need not be the top frame.
  */
 static __always_inline __u64 frame_return(struct up_thread *thread, __u32 id,
-					  const struct up_probe *probe, __u64 sp)
+					  const struct up_probe *probe, __u64 sp, __u32 *group)
 {
 	__u32 depth = frames_drop_dead(thread, sp);
 
@@ -275,6 +280,7 @@ static __always_inline __u64 frame_return(struct up_thread *thread, __u32 id,
 			continue;
 		waiting->generation = 0;
 		frame->returning = 1;
+		*group = frame->group;
 		if (below == 1 && frame_is_empty(frame)) /* nearly always */
 			thread->depth = at;
 		return frame->start_ns;

@@ -80,7 +80,8 @@ static size_t attach_file(struct probes *probes, const struct plan *plan, struct
 		results[i].series = owners[i] ? owners[i]->series : -1;
 		results[i].filter = table_filter_of(probes, &plan->probes[i], &results[i]);
 	}
-	attach_plan(probes->attach, plan, results);
+	attach_plan(probes->attach, plan, results,
+		    &(struct attach_placed){table_placed, &(struct table_placed){probes, owners}});
 	pthread_mutex_lock(&probes->lock);
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		if (!owners[i]) {

@@ -21,7 +21,7 @@
  * A process may change what it is without starting a program: its user, its name. Such filters are
  * looked at again in this time, the others just in case.
  */
-enum { PASS_SECONDS = 15, SLOW_PASS_SECONDS = 60 };
+enum { PASS_SECONDS = 15, SLOW_PASS_SECONDS = 60, UNNAMED_SECONDS = 1 };
 
 struct filter {
 	const struct spec_process *spec; /* NULL: the number is free */
@@ -41,8 +41,8 @@ struct found {
 
 struct filters {
 	struct select *select;
-	filters_elsewhere *elsewhere;
-	void *context;
+	struct filters_callbacks callbacks;
+	struct groups *groups; /* borrowed */
 	ino_t home_ns;
 	struct podnames *pods;
 	int proc_fd;
@@ -97,15 +97,23 @@ static void decide(struct filters *filters, uint32_t number, struct procview *vi
 
 	if (!stat)
 		return;
-	int result = select_process(filters->select, view->pid, stat->start_ticks, number,
-				    inherited, on);
+	struct select_decision decision = {
+		.pid = view->pid,
+		.start_ticks = stat->start_ticks,
+		.filter = number,
+		.inherited = inherited,
+		.on = on,
+		.group = on ? filters->callbacks.selected(filters->callbacks.context, number, view)
+			    : 0,
+	};
+	int result = select_process(filters->select, &decision);
 	if (result && !(result == -ENOSPC && filters->is_full))
 		log_warn("a process cannot be selected", LOG_INT("pid", view->pid),
 			 LOG_STR("error", strerror(-result)), LOG_INT("at_most", UP_SELECTED_ROOM));
 	filters->is_full |= result == -ENOSPC;
 	ino_t ns = on ? procview_mount_ns(view) : 0;
 	if (ns && ns != filters->home_ns)
-		filters->elsewhere(filters->context, number, view);
+		filters->callbacks.elsewhere(filters->callbacks.context, number, view);
 	if (!on || inherited || !(filter->rule.parts & UP_RULE_EXE) ||
 	    !procview_exe_file(view, &dev, &ino))
 		return;
@@ -120,18 +128,48 @@ static bool is_about_programs(const struct filter *filter)
 	return filter->spec && filter->rule.parts;
 }
 
-static void look_at(void *context, pid_t pid)
+uint32_t filters_group(struct filters *filters, struct procview *view)
 {
-	struct filters *filters = context;
+	return groups_of(filters->groups, filters->pods, view);
+}
+
+/* It may be in another group than it was, and be selected all the same. */
+static void note_group(struct filters *filters, struct procview *view)
+{
+	uint32_t group = filters_group(filters, view);
+	const struct procview_stat *stat = procview_stat(view);
+
+	if (group && stat)
+		select_process(filters->select,
+			       &(struct select_decision){.pid = view->pid,
+							 .start_ticks = stat->start_ticks,
+							 .filter = UP_FILTERS,
+							 .group = group});
+}
+
+static void look_at(struct filters *filters, pid_t pid)
+{
 	struct procview view;
 
 	if (!procview_open(&view, filters->proc_fd, pid))
 		return;
+	note_group(filters, &view);
 	for (uint32_t i = 0; i < filters->n; i++)
 		if (is_about_programs(&filters->filter[i]))
 			decide(filters, i, &view, false,
 			       procmatch_matches(filters->filter[i].match, &view));
 	procview_close(&view);
+}
+
+static void on_started(void *context, const struct up_started *started)
+{
+	struct filters *filters = context;
+
+	if (started->filter)
+		filters->callbacks.grouped(filters->callbacks.context, started->filter - 1,
+					   started->group);
+	else
+		look_at(filters, (pid_t)started->tgid);
 }
 
 static void found(void *context, size_t at, struct procview *view, bool inherited)
@@ -272,6 +310,16 @@ static bool missed_starts(struct filters *filters)
 	return more;
 }
 
+void filters_heard(struct filters *filters)
+{
+	select_each_started(filters->select, on_started, filters);
+}
+
+int filters_fd(const struct filters *filters)
+{
+	return select_started_fd(filters->select);
+}
+
 void filters_tick(struct filters *filters)
 {
 	time_t age = now_seconds() - filters->passed;
@@ -280,8 +328,9 @@ void filters_tick(struct filters *filters)
 
 	if (!filters->pass)
 		return;
-	select_each_started(filters->select, look_at, filters);
+	filters_heard(filters);
 	due |= missed_starts(filters);
+	due |= groups_are_unnamed(filters->groups) && age >= UNNAMED_SECONDS;
 	for (uint32_t i = 0; i < filters->n; i++)
 		due |= follow_pidfile(filters, i) | follow_cgroup(filters, i) |
 		       follow_exe(filters, i);
@@ -298,14 +347,15 @@ static ino_t home_ns(void)
 	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
 }
 
-struct filters *filters_new(struct attach *attach, filters_elsewhere *elsewhere, void *context)
+struct filters *filters_new(struct attach *attach, struct groups *groups,
+			    const struct filters_callbacks *callbacks)
 {
 	struct filters *filters = alloc_zero(1, sizeof(*filters));
 
 	filters->select = attach_select(attach);
 	filters->sees_all = attach_in_initial_pid_namespace();
-	filters->elsewhere = elsewhere;
-	filters->context = context;
+	filters->groups = groups;
+	filters->callbacks = *callbacks;
 	filters->home_ns = home_ns();
 	filters->pods = podnames_new(PODNAMES_FOLDER, PODNAMES_REREAD_NS);
 	filters->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -411,12 +461,16 @@ static void renew_pass(struct filters *filters)
 
 void filters_set(struct filters *filters, const struct spec *spec)
 {
-	bool kept[UP_FILTERS] = {false};
+	bool kept[UP_FILTERS] = {false}, wanted = false;
 
+	for (size_t i = 0; i < spec->n_targets; i++)
+		wanted |= spec->targets[i].labels_from != 0;
+	groups_set_wanted(filters->groups, wanted);
 	for (size_t i = 0; i < spec->n_targets; i++)
 		if (spec_process_is_set(&spec->targets[i].process))
 			take_over(filters, &spec->targets[i].process, kept);
 	end_others(filters, kept);
+	select_forget_told(filters->select); /* other targets may have them */
 	for (size_t i = 0; i < spec->n_targets; i++)
 		if (spec_process_is_set(&spec->targets[i].process) &&
 		    !take_over(filters, &spec->targets[i].process, kept))

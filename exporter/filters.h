@@ -7,17 +7,27 @@
 #define EXPORTER_FILTERS_H
 
 #include "base/err.h"
+#include "groups.h"
 #include "kernel/attach.h"
 #include "model/spec.h"
 #include "target/procview.h"
 
 struct filters;
 
-/* A selected process has another mount namespace than the exporter. */
-typedef void filters_elsewhere(void *context, uint32_t filter, struct procview *view);
+/* Called from filters_set(), filters_look() and filters_tick(), more than once for a process. */
+struct filters_callbacks {
+	void *context;
+	/* A process is about to be selected: tell its group, or 0. */
+	uint32_t (*selected)(void *context, uint32_t filter, struct procview *view);
+	/* The kernel has selected one of this group, which may have ended since. */
+	void (*grouped)(void *context, uint32_t filter, uint32_t group);
+	/* A selected process has another mount namespace than the exporter. */
+	void (*elsewhere)(void *context, uint32_t filter, struct procview *view);
+};
 
-/* The callback is called from filters_set() and filters_tick(), more than once for a process. */
-struct filters *filters_new(struct attach *attach, filters_elsewhere *elsewhere, void *context);
+/* `groups` is borrowed. */
+struct filters *filters_new(struct attach *attach, struct groups *groups,
+			    const struct filters_callbacks *callbacks);
 void filters_free(struct filters *filters);
 
 /*
@@ -33,10 +43,16 @@ void filters_set(struct filters *filters, const struct spec *spec);
  */
 int filters_of(const struct filters *filters, const struct spec_target *target, struct err *err);
 
+/* The group of a process; 0: nobody asks for it, or it is not known. */
+uint32_t filters_group(struct filters *filters, struct procview *view);
+
 /* Look at all processes now. */
 void filters_look(struct filters *filters);
 
 /* Decide on what has happened since; now and then. */
 void filters_tick(struct filters *filters);
+/* The same, without looking at what can wait: when filters_fd() is readable. */
+void filters_heard(struct filters *filters);
+int filters_fd(const struct filters *filters);
 
 #endif

@@ -37,7 +37,12 @@ struct probes *probes_new(const struct spec *spec, struct attach *attach, struct
 
 	probes->spec = spec;
 	probes->attach = attach;
-	probes->filters = filters_new(attach, elsewhere_selected, probes);
+	probes->groups = groups_new(attach);
+	probes->filters = filters_new(attach, probes->groups,
+				      &(struct filters_callbacks){.context = probes,
+								  .selected = label_sets_selected,
+								  .grouped = label_sets_grouped,
+								  .elsewhere = elsewhere_selected});
 	probes->loop = loop;
 	probes->started_unix = table_now_unix();
 	probes->reload_successful = true; /* of the config read at start */
@@ -61,6 +66,7 @@ void probes_free(struct probes *probes)
 	for (size_t i = 0; i < probes->n_targets; i++)
 		table_fini_target(&probes->targets[i]);
 	filters_free(probes->filters);
+	groups_free(probes->groups);
 	for (size_t i = 0; i < probes->plans.n; i++)
 		plan_free(probes->plans.at[i]);
 	vec_fini(&probes->plans);
@@ -92,6 +98,14 @@ static void attach_first(struct probes *probes, const struct plan *plan)
 	table_attach(probes, plan, owners);
 }
 
+static void on_started(void *context, int fd)
+{
+	struct probes *probes = context;
+
+	(void)fd;
+	filters_heard(probes->filters);
+}
+
 void probes_attach(struct probes *probes)
 {
 	for (size_t i = 0; i < probes->n_targets; i++)
@@ -101,6 +115,7 @@ void probes_attach(struct probes *probes)
 	attach_first(probes, probes->plans.at[0]);
 	probes->settling = false;
 	filters_look(probes->filters);
+	loop_watch(probes->loop, filters_fd(probes->filters), on_started, probes);
 	atomic_store(&probes->ready, !*loop_stop_flag());
 }
 
@@ -165,6 +180,7 @@ void probes_retry(struct probes *probes)
 {
 	sweep(probes);
 	filters_tick(probes->filters);
+	label_sets_tick(probes);
 	for (size_t i = 0; i < probes->n_targets; i++) {
 		struct target *target = &probes->targets[i];
 		struct file_stamp stamp = file_stamp_of(target->spec->binary);
@@ -219,6 +235,7 @@ static struct collect_row row_of(const struct probes *probes, const struct targe
 	row.attached = probe->status.attached || is_elsewhere(target, probe);
 	if (probe->series >= 0)
 		attach_read(probes->attach, probe->series, &row.reading);
+	label_sets_fill(probes, target, probe->series, arena, &row);
 	return row;
 }
 
@@ -236,6 +253,9 @@ static void fill_input(const struct probes *probes, struct arena *arena,
 			.upgrades = target->upgrades,
 			.created_unix = target->created_unix,
 			.gap_seconds = target->gap_seconds,
+			.is_labelled = target->spec->labels_from != 0,
+			.n_label_sets = target->label_sets.list.n,
+			.n_folded = target->label_sets.folded.n,
 		};
 	}
 	input->rows = rows = arena_array(arena, input->n_rows, sizeof(*rows));

@@ -223,6 +223,17 @@ static void forget_unused_series(struct reload *reload)
 					  reload->series.n);
 }
 
+/* Series that stand in for those, by labels, go first. */
+static void end_unused_labels(struct reload *reload)
+{
+	for (size_t i = 0; i < reload->before.n_targets; i++)
+		if (!reload->before.kept[i])
+			label_sets_forget_all(reload->probes, &reload->before.targets[i]);
+	for (size_t i = 0; i < reload->plan->spec->n_targets; i++)
+		label_sets_forget(reload->probes, &reload->targets[i], reload->series.at,
+				  reload->series.n);
+}
+
 /* Without the locks, since to close links may take long; nothing shows these series any more. */
 static void close_links(struct reload *reload)
 {
@@ -234,6 +245,9 @@ static void close_links(struct reload *reload)
 	}
 	attach_unlink_series(attach, reload->series.at, reload->series.n);
 	pthread_mutex_lock(&reload->probes->sweep_lock);
+	pthread_mutex_lock(&reload->probes->lock);
+	end_unused_labels(reload);
+	pthread_mutex_unlock(&reload->probes->lock);
 	attach_free_series(attach, reload->series.at, reload->series.n);
 	pthread_mutex_unlock(&reload->probes->sweep_lock);
 }

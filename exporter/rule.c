@@ -2,14 +2,13 @@
 #include "rule.h"
 
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 
 #include "base/alloc.h"
+#include "cgroups.h"
 #include "target/procmatch.h"
 
 /* What is to be decided of a program that is started, of the process that it is about. */
@@ -24,33 +23,11 @@ static unsigned parts_of(const struct spec_process *spec)
 
 /* ---- cgroup ---- */
 
-#define ROOT_CGROUP 1 /* its inode: the first of the file system (fs/kernfs/dir.c) */
-
-/*
- * Whether cgroup paths are those of the one hierarchy that the kernel programs see, and begin at
- * its root: in a cgroup namespace of its own, the exporter sees a part of it.
- */
-static bool is_unified(void)
-{
-	struct statfs fs;
-	struct stat st;
-
-	return !statfs("/sys/fs/cgroup", &fs) && fs.f_type == CGROUP2_SUPER_MAGIC &&
-	       !stat("/sys/fs/cgroup", &st) && st.st_ino == ROOT_CGROUP;
-}
-
 static bool find_cgroup(const char *path, struct up_rule *rule)
 {
-	_cleanup_free_ char *full = NULL;
-	struct stat st;
-
-	if (!is_unified())
+	rule->cgroup = cgroups_id(path);
+	if (!rule->cgroup)
 		return false;
-	full = alloc_zero(strlen(path) + sizeof("/sys/fs/cgroup/"), 1);
-	strcat(strcpy(full, path[0] == '/' ? "/sys/fs/cgroup" : "/sys/fs/cgroup/"), path);
-	if (stat(full, &st))
-		return false;
-	rule->cgroup = st.st_ino; /* which is the cgroup's id */
 	rule->cgroup_level = 0;
 	for (const char *at = path; *at; at++)
 		rule->cgroup_level += at[0] != '/' && (at == path || at[-1] == '/');

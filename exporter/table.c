@@ -52,6 +52,7 @@ void table_fini_target(struct target *target)
 	for (size_t i = 0; i < target->superseded.n; i++)
 		superseded_fini(&target->superseded.at[i]);
 	vec_fini(&target->superseded);
+	label_sets_fini(&target->label_sets);
 	free(target->probes);
 }
 
@@ -130,6 +131,22 @@ int table_filter_of(const struct probes *probes, const struct plan_probe *plan,
 	return filter;
 }
 
+void table_placed(void *context, const struct plan *plan, const struct attach_result *results)
+{
+	const struct table_placed *placed = context;
+	struct probes *probes = placed->probes;
+
+	if (!groups_are_wanted(probes->groups))
+		return;
+	pthread_mutex_lock(&probes->lock);
+	for (size_t i = 0; i < plan->n_probes; i++)
+		if (placed->owners[i])
+			placed->owners[i]->series = results[i].series;
+	pthread_mutex_unlock(&probes->lock);
+	for (size_t i = 0; i < probes->n_targets; i++)
+		label_sets_renew(probes, &probes->targets[i]);
+}
+
 void table_attach(struct probes *probes, const struct plan *plan, struct probe *const *owners)
 {
 	struct attach_result *results = alloc_zero(plan->n_probes, sizeof(*results));
@@ -139,7 +156,8 @@ void table_attach(struct probes *probes, const struct plan *plan, struct probe *
 		results[i].series = owners[i] ? owners[i]->series : -1;
 		results[i].filter = table_filter_of(probes, &plan->probes[i], &results[i]);
 	}
-	attach_plan(probes->attach, plan, results);
+	attach_plan(probes->attach, plan, results,
+		    &(struct attach_placed){table_placed, &(struct table_placed){probes, owners}});
 	/* Asked to end in the middle of it: what was not attached any more is no outcome. */
 	for (size_t i = 0; i < plan->n_probes && !*loop_stop_flag(); i++)
 		if (owners[i])

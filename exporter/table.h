@@ -11,7 +11,9 @@
 #include "base/vec.h"
 #include "file_stamp.h"
 #include "filters.h"
+#include "groups.h"
 #include "kernel/attach.h"
+#include "label_sets.h"
 #include "loop.h"
 #include "probe.h"
 #include "superseded.h"
@@ -23,6 +25,7 @@ struct target {
 	struct file_stamp stamp; /* of the file that was last resolved; zero: there was none */
 	struct file_stamp seen;	 /* and when it was last looked at */
 	VEC(struct superseded) superseded;
+	struct label_sets label_sets;
 	double created_unix; /* since when upgrades are counted */
 	uint64_t upgrades;
 	double last_unix;   /* when the file that is probed was last seen in its place */
@@ -38,6 +41,7 @@ struct probes {
 	const struct spec *spec;  /* the one in force; of `specs` */
 	VEC(struct spec *) specs; /* that some plan is of; owned, but the first is the caller's */
 	struct attach *attach;
+	struct groups *groups;	 /* owned */
 	struct filters *filters; /* owned */
 	struct loop *loop;
 	VEC(struct plan *) plans; /* that some probe points into; owned */
@@ -73,6 +77,13 @@ void table_note_file(struct target *target, const struct plan_file *file);
  * `owners`, NULL where another has its label.
  */
 void table_attach(struct probes *probes, const struct plan *plan, struct probe *const *owners);
+
+/* For struct attach_placed: series are shown, and have those by labels, before they count. */
+struct table_placed {
+	struct probes *probes;
+	struct probe *const *owners; /* of the plan's probes; NULL: not its own */
+};
+void table_placed(void *context, const struct plan *plan, const struct attach_result *results);
 
 /* For struct attach_result: the filter of a probe; -1 with the reason in `result`. */
 int table_filter_of(const struct probes *probes, const struct plan_probe *plan,

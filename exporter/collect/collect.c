@@ -118,6 +118,36 @@ static void add_unheard(struct builder *builder, const struct collect_input *inp
 	builder_end(builder);
 }
 
+/* Of targets that take labels from processes. */
+static void add_label_sets(struct builder *builder, const struct collect_input *input)
+{
+	static const struct family sets = {
+		.name = "uprobe_exporter_label_sets",
+		.help = "Sets of label values that the target has taken from its processes.",
+		.type = FAMILY_GAUGE,
+	};
+	static const struct family folded = {
+		.name = "uprobe_exporter_label_sets_folded",
+		.help = "Containers and pods beyond `limits: label_sets`, which count as `other`.",
+		.type = FAMILY_GAUGE,
+	};
+
+	for (int which = 0; which < 2; which++) {
+		builder_begin(builder, which ? &folded : &sets);
+		for (size_t i = 0; i < input->n_targets; i++) {
+			const struct collect_target *target = &input->targets[i];
+			const struct label label = {"target", target->name};
+			if (!target->is_labelled)
+				continue;
+			builder_add(builder, builder_labels(builder, NULL, 0, &label, 1), 1)->value =
+				(struct value){.kind = VALUE_U64,
+					       .u64 = which ? target->n_folded
+							    : target->n_label_sets};
+		}
+		builder_end(builder);
+	}
+}
+
 static void add_memory(struct builder *builder, const struct collect_input *input)
 {
 	static const struct family memory = {
@@ -166,6 +196,7 @@ struct snapshot *collect_snapshot(const struct collect_input *input)
 	add_reload(&builder, input);
 	add_upgrades(&builder, input);
 	add_unheard(&builder, input);
+	add_label_sets(&builder, input);
 	add_memory(&builder, input);
 	add_floors(&builder, &input->build);
 	self_add(&builder);

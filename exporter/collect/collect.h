@@ -23,12 +23,22 @@ struct collect_place {
 	const char *kind; /* as in struct probe_status */
 };
 
+/* What a row counts for one set of label values that are taken from processes. */
+struct collect_set {
+	const struct spec_label *labels; /* n_labels */
+	size_t n_labels;
+	double created_unix;
+	struct reading reading;
+};
+
 /* One configured function. All pointers are borrowed until collect_snapshot returns. */
 struct collect_row {
 	const struct plan_probe *probe;
 	struct probe_status status;
 	bool attached;		/* to the file of `probe`, or to one in a container */
-	struct reading reading; /* zeroed while the probe has no series */
+	struct reading reading; /* zeroed while the probe has no series; the sum of the sets' */
+	const struct collect_set *sets; /* n_sets; the first is of what has no other */
+	size_t n_sets;			/* 0: the target takes no labels from processes */
 	const struct collect_place *old_places; /* n_old_places, besides the one of `probe` */
 	size_t n_old_places;
 };
@@ -39,6 +49,8 @@ struct collect_target {
 	uint64_t upgrades;   /* how often */
 	double created_unix; /* since when that is counted */
 	double gap_seconds;  /* from when the present file was there to when it was probed */
+	bool is_labelled;    /* takes labels from processes: */
+	size_t n_label_sets, n_folded; /* sets that it has, and groups that got none */
 };
 
 struct collect_build {

@@ -46,7 +46,7 @@ struct last_layout {
 struct scrape {
 	struct builder *builder;
 	const struct collect_input *input;
-	const struct function *functions[FUNCTION_LABELS]; /* input->n_rows each */
+	struct functions functions[FUNCTION_LABELS];
 	struct last_layout last;
 };
 
@@ -69,7 +69,7 @@ static double created(const struct function *function)
 	double first = 0;
 
 	for (; function; function = function->same) {
-		double unix_s = function->row->status.created_unix;
+		double unix_s = function->created_unix;
 		if (unix_s > 0 && (first == 0 || unix_s < first))
 			first = unix_s;
 	}
@@ -135,11 +135,11 @@ static void add_duration(struct scrape *scrape, const struct function *function)
 	if (!first)
 		return;
 	const struct up_bounds *table = layout(scrape, first->row->probe->function->buckets);
-	struct reading reading = first->row->reading;
+	struct reading reading = *first->reading;
 	while ((first = next_measured(first->same))) {
 		layout_build(first->row->probe->function->buckets, &from);
-		hist_add_cells(&from, first->row->reading.cells, table, reading.cells);
-		reading.sum_ns += first->row->reading.sum_ns;
+		hist_add_cells(&from, first->reading->cells, table, reading.cells);
+		reading.sum_ns += first->reading->sum_ns;
 	}
 	struct series *series = add(scrape, function, NULL, NULL);
 	series->histogram = hist_fold(&scrape->builder->snapshot->arena, scrape->last.buckets,
@@ -154,7 +154,7 @@ static void add_calls(struct scrape *scrape, const struct function *function)
 
 	for (const struct function *at = function; at; at = at->same)
 		if (!measured(at->row)) {
-			calls += at->row->reading.entries;
+			calls += at->reading->entries - at->reading->ended;
 			any = true;
 		}
 	if (any)
@@ -168,7 +168,7 @@ static uint64_t sum_measured(const struct function *function, size_t offset)
 
 	for (const struct function *at = next_measured(function); at;
 	     at = next_measured(at->same)) {
-		const char *reading = (const char *)&at->row->reading;
+		const char *reading = (const char *)at->reading;
 		total += *(const uint64_t *)(const void *)(reading + offset);
 	}
 	return total;
@@ -181,6 +181,14 @@ static void add_entries(struct scrape *scrape, const struct function *function)
 			sum_measured(function, offsetof(struct reading, entries)));
 }
 
+/* Sets of labels that are no more took their histograms along. */
+static void add_ended(struct scrape *scrape, const struct function *function)
+{
+	if (function->row->probe->target->labels_from)
+		add_u64(scrape, function, NULL, NULL,
+			sum_measured(function, offsetof(struct reading, ended)));
+}
+
 static void add_in_flight(struct scrape *scrape, const struct function *function)
 {
 	const struct function *at = next_measured(function);
@@ -189,7 +197,7 @@ static void add_in_flight(struct scrape *scrape, const struct function *function
 	if (!at)
 		return;
 	for (; at; at = next_measured(at->same))
-		calls += reading_in_flight(&at->row->reading);
+		calls += reading_in_flight(at->reading);
 	add_u64(scrape, function, NULL, NULL, calls);
 }
 
@@ -399,6 +407,12 @@ static const struct function_family {
 	 ABOUT_USDT,
 	 FUNCTION_LABELS_NAME,
 	 add_unmatched},
+	{{.name = "uprobe_exporter_label_sets_ended_calls_total",
+	  .help = "Calls observed by series of `labels_from` that are no more.",
+	  .type = FAMILY_COUNTER},
+	 ABOUT_ALL,
+	 FUNCTION_LABELS_NAME,
+	 add_ended},
 	{{.name = "uprobe_exporter_events_lost_total",
 	  .help = "Calls entered that could not be measured.",
 	  .type = FAMILY_COUNTER},
@@ -434,12 +448,12 @@ static bool is_about(enum about about, const struct function *function)
 
 static void add_function_family(struct scrape *scrape, const struct function_family *family)
 {
-	const struct function *functions = scrape->functions[family->labels];
+	const struct functions *functions = &scrape->functions[family->labels];
 
 	builder_begin(scrape->builder, &family->kind);
-	for (size_t i = 0; i < scrape->input->n_rows; i++)
-		if (!functions[i].follows && is_about(family->about, &functions[i]))
-			family->add(scrape, &functions[i]);
+	for (size_t i = 0; i < functions->n; i++)
+		if (!functions->at[i].follows && is_about(family->about, &functions->at[i]))
+			family->add(scrape, &functions->at[i]);
 	builder_end(scrape->builder);
 }
 

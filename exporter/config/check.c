@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bpf/contract.h"
+#include "config/parse_labels_from.h"
 
 /* ---- names that must differ ---- */
 
@@ -205,6 +206,8 @@ void check_draft(struct report *report, const struct draft *draft)
 		check_function_names(report, &draft->targets.at[t], false);
 		check_function_names(report, &draft->targets.at[t], true);
 	}
+	for (size_t t = 0; t < draft->targets.n; t++)
+		parse_labels_from_check(report, &draft->targets.at[t]);
 	check_series(report, draft);
 	check_bounds_tables(report, draft);
 	warn_unused_buckets(report, draft);

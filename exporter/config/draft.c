@@ -25,6 +25,8 @@ void draft_init(struct draft *draft, const char *name)
 		.in_flight = SPEC_DEFAULT_IN_FLIGHT,
 		.shards = SPEC_DEFAULT_SHARDS,
 		.host_programs = SPEC_DEFAULT_HOST_PROGRAMS,
+		.label_sets = SPEC_DEFAULT_LABEL_SETS,
+		.labels_keep_ns = SPEC_DEFAULT_LABELS_KEEP_NS,
 	};
 	draft->exit = EXIT_AUTO;
 	draft->buckets.bound_ns = default_bounds_ns;

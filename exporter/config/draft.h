@@ -26,6 +26,7 @@ struct draft_function {
 struct draft_target {
 	struct spec_target spec; /* without functions */
 	struct span place;	 /* its name */
+	struct span labels_from_place;
 	VEC(struct draft_function) functions;
 };
 

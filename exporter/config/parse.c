@@ -10,6 +10,7 @@
 #include "config/buckets.h"
 #include "config/labels.h"
 #include "config/parse_function.h"
+#include "config/parse_labels_from.h"
 #include "config/parse_process.h"
 #include "config/parse_usdt.h"
 #include "config/parser.h"
@@ -19,6 +20,7 @@
 #define MAX_SERIES     131072 /* PARSE_MAX_FUNCTIONS, two slots each */
 #define MAX_IN_FLIGHT  16777216
 #define MAX_PROGRAMS   65536
+#define MAX_LABEL_SETS (UP_GROUPS - 1)
 
 static const struct schema top, defaults, limits, target;
 static const struct schema *const schemas[] = {
@@ -83,11 +85,25 @@ static void read_host_programs(struct parser *p, const struct yaml_value *value,
 	parser_limit(p, "host_programs", value, MAX_PROGRAMS, &spec->host_programs);
 }
 
+static void read_label_sets(struct parser *p, const struct yaml_value *value, void *into)
+{
+	struct spec_limits *spec = into;
+	parser_limit(p, "label_sets", value, MAX_LABEL_SETS, &spec->label_sets);
+}
+
+static void read_labels_keep(struct parser *p, const struct yaml_value *value, void *into)
+{
+	struct spec_limits *spec = into;
+	scalar_duration(p->report, "labels_keep", value, &spec->labels_keep_ns);
+}
+
 static const struct field limit_fields[] = {
 	{.name = "series", .read = read_series},
 	{.name = "in_flight", .read = read_in_flight},
 	{.name = "shards", .read = read_shards},
 	{.name = "host_programs", .read = read_host_programs},
+	{.name = "label_sets", .read = read_label_sets},
+	{.name = "labels_keep", .read = read_labels_keep},
 };
 static const struct schema limits = {"`limits`", limit_fields, N_ITEMS(limit_fields)};
 
@@ -190,7 +206,7 @@ static const struct field target_fields[] = {
 	{.name = "library", .instead_of = "binary"},
 	{.name = "debug_file"},
 	{.name = "build_id"},
-	{.name = "labels_from"},
+	{.name = "labels_from", .read = parse_labels_from},
 };
 static const struct schema target = {"a target", target_fields, N_ITEMS(target_fields)};
 

@@ -165,6 +165,21 @@ bool scalar_bound(struct report *report, const struct yaml_value *value, uint64_
 	return false;
 }
 
+bool scalar_duration(struct report *report, const char *key, const struct yaml_value *value,
+		     uint64_t *ns)
+{
+	if (!scalar_expect(report, key, value, YAML_SCALAR, "a duration, such as 5m"))
+		return false;
+	enum duration_fault fault = duration_parse(value->text, ns);
+	if (fault == DURATION_OK)
+		return true;
+	bool out_of_range = fault == DURATION_INFINITE || fault == DURATION_NEGATIVE ||
+			    fault == DURATION_ZERO;
+	report_error(report, value->span, "`%s`: %s %s", key, QUOTE(value->text),
+		     out_of_range ? "must be above 0, and end" : duration_advice[fault]);
+	return false;
+}
+
 /* ---- choices ---- */
 
 /* "a, b or c": those that are supported, which come first. */

@@ -36,6 +36,10 @@ bool scalar_place(struct report *report, const char *key, const struct yaml_valu
 /* A bucket's bound: a duration (duration.h). */
 bool scalar_bound(struct report *report, const struct yaml_value *value, uint64_t *ns);
 
+/* Another duration, up to the same 2^43 ns. */
+bool scalar_duration(struct report *report, const char *key, const struct yaml_value *value,
+		     uint64_t *ns);
+
 /* One of a few words; those not supported yet stand last. */
 struct choice {
 	const char *name;

@@ -110,6 +110,17 @@ struct attaching {
 	struct group_list groups;
 };
 
+static int add_series(struct attach *attach, struct buckets buckets, struct err *err)
+{
+	if (attach->n_series >= attach->options.limits.series)
+		return err_set(err, -ENOSPC, REASON_LIMIT,
+			       "all %u series are in use; raise limits.series",
+			       attach->options.limits.series);
+	int series = maps_add_series(attach->loaded.maps, buckets, err);
+	attach->n_series += series >= 0;
+	return series;
+}
+
 /* Give a probe its series; false, with the reason in `result`, when there is none left. */
 static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 			  struct attach_result *result)
@@ -118,17 +129,11 @@ static bool ensure_series(struct attach *attach, const struct plan_probe *probe,
 
 	if (result->series >= 0)
 		return true;
-	if (attach->n_series >= attach->options.limits.series) {
-		refuse(result, REASON_LIMIT, "all %u series are in use; raise limits.series",
-		       attach->options.limits.series);
-		return false;
-	}
-	int series = maps_add_series(attach->loaded.maps, probe->function->buckets, &err);
+	int series = add_series(attach, probe->function->buckets, &err);
 	if (series < 0) {
 		refuse(result, err.reason, "%.*s", (int)sizeof(result->detail) - 1, err.msg);
 		return false;
 	}
-	attach->n_series++;
 	result->series = series;
 	return true;
 }
@@ -307,6 +312,12 @@ static struct group *group_for(const struct attach *attach, struct attaching *at
 	return group_of(&attaching->groups, probe, attach_tier(attach) == TIER_PERF);
 }
 
+/* The flag of probes whose calls are told apart by the groups of processes. */
+static uint32_t grouped(const struct plan_probe *probe)
+{
+	return probe->target->labels_from ? UP_PROBE_GROUPED : 0;
+}
+
 /* Put a USDT probe's sites into its group; the series has no entry of its own. */
 static void add_marks(struct attach *attach, struct attaching *attaching, size_t index)
 {
@@ -322,7 +333,7 @@ static void add_marks(struct attach *attach, struct attaching *attaching, size_t
 		uint32_t flags = probe->function->by == BY_USDT ? UP_PROBE_COUNT_ONLY
 				 : mark->ends			? UP_PROBE_ENDS
 								: 0;
-		maps_set_mark(attach->loaded.maps, id, entry, flags, &mark->key);
+		maps_set_mark(attach->loaded.maps, id, entry, flags | grouped(probe), &mark->key);
 		site_list_add(&group->entries, &(struct site){.offset = mark->offset,
 							      .cookie = (uint64_t)id,
 							      .semaphore = mark->semaphore,
@@ -377,7 +388,8 @@ static void add_function(struct attach *attach, struct attaching *attaching, siz
 	member->has_site = true;
 	if (!take_ids(attach, attaching, index, probe->n_sites))
 		return;
-	maps_set_entry(attach->loaded.maps, member->first, flags_of[probe->strategy], &entry);
+	maps_set_entry(attach->loaded.maps, member->first,
+		       flags_of[probe->strategy] | grouped(probe), &entry);
 	add_exits(attach, group, probe, member->first, index);
 	site_list_add(&group->entries, &(struct site){.offset = probe->entry_offset,
 						      .cookie = (uint64_t)member->first,
@@ -413,7 +425,8 @@ static void attach_groups(struct attach *attach, struct attaching *attaching)
 	}
 }
 
-void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results)
+void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results,
+		 const struct attach_placed *placed)
 {
 	struct attaching attaching = {
 		.plan = plan,
@@ -422,6 +435,7 @@ void attach_plan(struct attach *attach, const struct plan *plan, struct attach_r
 	};
 
 	add_probes(attach, &attaching);
+	placed->call(placed->context, plan, results);
 	attach_groups(attach, &attaching);
 	group_list_fini(&attaching.groups);
 	for (size_t i = 0; i < plan->n_probes; i++) {
@@ -462,6 +476,34 @@ void attach_free_series(struct attach *attach, const int *series, size_t n)
 	for (size_t i = 0; i < n; i++)
 		maps_free_series(attach->loaded.maps, series[i]);
 	attach->n_series -= (uint32_t)n;
+}
+
+int attach_add_group_series(struct attach *attach, struct buckets buckets, struct err *err)
+{
+	int series = add_series(attach, buckets, err);
+	int result = series < 0 ? series : maps_publish(attach->loaded.maps, err);
+
+	if (series < 0 || !result)
+		return series;
+	attach_free_series(attach, &series, 1);
+	return result;
+}
+
+int attach_put_group(struct attach *attach, int series, uint32_t group, int into)
+{
+	return maps_put_group(attach->loaded.maps, series, group, into);
+}
+
+void attach_drop_group(struct attach *attach, int series, uint32_t group)
+{
+	maps_drop_group(attach->loaded.maps, series, group);
+}
+
+void attach_end_group_series(struct attach *attach, int series, int ended, bool counts)
+{
+	maps_wait(attach->loaded.maps); /* programs that found it are done with it */
+	maps_fold(attach->loaded.maps, series, ended, counts);
+	attach_free_series(attach, &ended, 1);
 }
 
 int attach_look(const struct attach *attach, int fd, struct mapping_state *state)

@@ -78,6 +78,12 @@ struct attach_result {
 		     * can be none, and `reason` and `detail` say why: it is not attached */
 };
 
+/* Called when each probe that can be attached has its series in its result, before it counts. */
+struct attach_placed {
+	void (*call)(void *context, const struct plan *plan, const struct attach_result *results);
+	void *context;
+};
+
 /*
  * Attach every probe of `plan` whose reason is REASON_NONE and fill results[plan->n_probes]. A
  * series may be fed from several files at once: what was attached to another file stays. Offsets
@@ -88,7 +94,8 @@ struct attach_result {
  * results[i].series which series a probe has from an earlier try (-1: none), and results[i].filter
  * whom it counts.
  */
-void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results);
+void attach_plan(struct attach *attach, const struct plan *plan, struct attach_result *results,
+		 const struct attach_placed *placed);
 
 /* Close every link into a file, at once. Series stay readable, and their probes can be attached
  * anew. */
@@ -107,6 +114,20 @@ void attach_unlink_series(struct attach *attach, const int *series, size_t n);
  * swept meanwhile.
  */
 void attach_free_series(struct attach *attach, const int *series, size_t n);
+
+/*
+ * A series for the calls of one group (below UP_GROUPS, not 0) of those that count in `series`, with
+ * the same buckets; or -ENOSPC when limits.series are in use, with `err`. Several groups may be given
+ * one with attach_put_group().
+ */
+int attach_add_group_series(struct attach *attach, struct buckets buckets, struct err *err);
+int attach_put_group(struct attach *attach, int series, uint32_t group, int into);
+void attach_drop_group(struct attach *attach, int series, uint32_t group);
+/*
+ * End a group's series: what it counted goes into `series`, but for its histogram. `counts`: it has
+ * none, its entries are all.
+ */
+void attach_end_group_series(struct attach *attach, int series, int ended, bool counts);
 
 /* Which file `fd` really is, and who else maps it. 0, or -ENOTSUP when this kernel cannot tell. */
 int attach_look(const struct attach *attach, int fd, struct mapping_state *state);

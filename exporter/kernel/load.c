@@ -22,6 +22,9 @@ enum { OWN_SERIES = 1 + PROBE_FLOORS_MOST };
  */
 enum { EXITS_PER_SERIES = 16 };
 
+/* Several groups may share a series: containers of one pod, where only the pod is told. */
+enum { GROUPS_PER_SERIES = 4 };
+
 static struct object_sizes sizes_for(const struct spec_limits *limits)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -34,6 +37,7 @@ static struct object_sizes sizes_for(const struct spec_limits *limits)
 		.shards = shards ? shards : 1,
 		.probes = (1 + EXITS_PER_SERIES) * (limits->series + OWN_SERIES),
 		.calls = limits->in_flight,
+		.grouped = GROUPS_PER_SERIES * limits->series,
 	};
 }
 

@@ -426,22 +426,63 @@ void maps_wait(const struct maps *maps)
 		object_put_chunks(maps->object, 0, &maps->chunks[0].fd, 1);
 }
 
-static void add(struct maps *maps, int series, size_t word_of_slot)
+/* The slot of a series' group; as the kernel programs find it. */
+static uint32_t slot_number(const struct maps *maps, int series, uint32_t group)
+{
+	struct up_grouped_key key = {.slot = maps->series[series].slot, .group = group};
+	uint32_t slot;
+
+	return group && !object_find(maps->object->map_grouped, &key, &slot) ? slot : key.slot;
+}
+
+static void add(struct maps *maps, int series, uint32_t group, size_t word_of_slot)
 {
 	if (series < 0)
 		return;
-	__u64 *slot = (__u64 *)slot_at(maps, maps->series[series].slot, 0);
+	__u64 *slot = (__u64 *)slot_at(maps, slot_number(maps, series, group), 0);
 	__atomic_fetch_add(&slot[word_of_slot], 1, __ATOMIC_RELAXED);
 }
 
-void maps_abandon(struct maps *maps, int series, enum up_abandoned reason)
+void maps_abandon(struct maps *maps, int series, uint32_t group, enum up_abandoned reason)
 {
-	add(maps, series, offsetof(struct up_slot, abandoned) / sizeof(__u64) + reason);
+	add(maps, series, group, offsetof(struct up_slot, abandoned) / sizeof(__u64) + reason);
 }
 
-void maps_lose(struct maps *maps, int series, enum up_lost reason)
+void maps_lose(struct maps *maps, int series, uint32_t group, enum up_lost reason)
 {
-	add(maps, series, offsetof(struct up_slot, lost) / sizeof(__u64) + reason);
+	add(maps, series, group, offsetof(struct up_slot, lost) / sizeof(__u64) + reason);
+}
+
+/* ---- groups ---- */
+
+int maps_put_group(struct maps *maps, int series, uint32_t group, int into)
+{
+	struct up_grouped_key key = {.slot = maps->series[series].slot, .group = group};
+
+	return object_put(maps->object->map_grouped, &key, &maps->series[into].slot);
+}
+
+void maps_drop_group(struct maps *maps, int series, uint32_t group)
+{
+	struct up_grouped_key key = {.slot = maps->series[series].slot, .group = group};
+
+	object_drop(maps->object->map_grouped, &key);
+}
+
+void maps_fold(struct maps *maps, int series, int ended, bool counts)
+{
+	struct up_slot *slot = slot_at(maps, maps->series[series].slot, 0);
+	struct reading reading;
+
+	maps_read(maps, ended, &reading);
+	__atomic_fetch_add(&slot->entries, reading.entries, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&slot->ended, counts ? reading.entries : reading_observed(&reading),
+			   __ATOMIC_RELAXED);
+	__atomic_fetch_add(&slot->unmatched, reading.unmatched, __ATOMIC_RELAXED);
+	for (int i = 0; i < UP_ABANDONED_REASONS; i++)
+		__atomic_fetch_add(&slot->abandoned[i], reading.abandoned[i], __ATOMIC_RELAXED);
+	for (int i = 0; i < UP_LOST_REASONS; i++)
+		__atomic_fetch_add(&slot->lost[i], reading.lost[i], __ATOMIC_RELAXED);
 }
 
 /* In the order in which they are written within a call, backwards: see struct up_slot. */
@@ -460,6 +501,7 @@ static void read_outcomes(const struct maps *maps, const struct map_series *seri
 		for (int i = 0; i < UP_LOST_REASONS; i++)
 			reading->lost[i] += load(&slot->lost[i]);
 		reading->unmatched += load(&slot->unmatched);
+		reading->ended += load(&slot->ended);
 		for (uint32_t i = 0; i < n_cells && i < UP_SLOT_CELLS; i++)
 			reading->cells[i] += load(&slot->cells[i]);
 		if (n_cells <= UP_SLOT_CELLS)

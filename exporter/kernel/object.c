@@ -84,20 +84,24 @@ static int set_shards(struct bpf_object *bpf, uint32_t shards)
 /* The kernel learns the shape of chunks from a sample, which is only needed while loading. */
 static int set_sizes(const struct object *object, int sample_fd)
 {
-	struct bpf_map *probes = bpf_object__find_map_by_name(object->bpf, "probes");
-	struct bpf_map *chunks = bpf_object__find_map_by_name(object->bpf, "chunks");
-	struct bpf_map *calls = bpf_object__find_map_by_name(object->bpf, "calls");
-	int result;
+	const struct {
+		const char *map;
+		uint32_t entries;
+	} sizes[] = {
+		{"probes", object->sizes.probes},
+		{"calls", object->sizes.calls},
+		{"grouped", object->sizes.grouped},
+		{"chunks", object->sizes.chunks},
+	};
+	struct bpf_map *map = NULL;
 
-	if (!probes || !chunks || !calls)
-		return -ENOENT;
-	result = bpf_map__set_max_entries(probes, object->sizes.probes);
-	if (!result)
-		result = bpf_map__set_max_entries(calls, object->sizes.calls);
-	if (!result)
-		result = bpf_map__set_max_entries(chunks, object->sizes.chunks);
-	if (!result)
-		result = bpf_map__set_inner_map_fd(chunks, sample_fd);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		map = bpf_object__find_map_by_name(object->bpf, sizes[i].map);
+		int result = map ? bpf_map__set_max_entries(map, sizes[i].entries) : -ENOENT;
+		if (result)
+			return result;
+	}
+	int result = bpf_map__set_inner_map_fd(map, sample_fd); /* of the last one */
 	return result ? result : set_shards(object->bpf, object->sizes.shards);
 }
 
@@ -144,6 +148,9 @@ static void find_descriptors(struct object *object)
 	object->map_ended_threads = map_fd(bpf, "ended_threads");
 	object->map_ended_processes = map_fd(bpf, "ended_processes");
 	object->map_retired = map_fd(bpf, "retired");
+	object->map_grouped = map_fd(bpf, "grouped");
+	object->map_cgroup_groups = map_fd(bpf, "cgroup_groups");
+	object->map_told = map_fd(bpf, "told");
 	object->map_selected = map_fd(bpf, "selected");
 	object->map_rules = map_fd(bpf, "rules");
 	object->map_inherit = map_fd(bpf, "inherit");
@@ -209,14 +216,29 @@ int object_new_chunk(const struct object *object)
 	return fd < 0 ? -errno : fd;
 }
 
+int object_put(int fd, const void *key, const void *value)
+{
+	return bpf_map_update_elem(fd, key, value, BPF_ANY) ? -errno : 0;
+}
+
+int object_drop(int fd, const void *key)
+{
+	return bpf_map_delete_elem(fd, key) ? -errno : 0;
+}
+
+int object_find(int fd, const void *key, void *value)
+{
+	return bpf_map_lookup_elem(fd, key, value) ? -errno : 0;
+}
+
 int object_map_set(int fd, uint32_t key, const void *value)
 {
-	return bpf_map_update_elem(fd, &key, value, BPF_ANY) ? -errno : 0;
+	return object_put(fd, &key, value);
 }
 
 int object_map_delete(int fd, uint32_t key)
 {
-	return bpf_map_delete_elem(fd, &key) ? -errno : 0;
+	return object_drop(fd, &key);
 }
 
 /*

@@ -25,6 +25,7 @@ struct object_sizes {
 	uint32_t chunks; /* most chunks of UP_CHUNK_SLOTS slots */
 	uint32_t shards;
 	uint32_t probes;
+	uint32_t grouped; /* pairs of a series and a group */
 	uint32_t calls; /* open calls of functions with return sites */
 };
 
@@ -37,6 +38,7 @@ struct object {
 	int prog_decide;
 	int map_probes, map_bounds, map_chunks, map_calls;
 	int map_ended_threads, map_ended_processes, map_retired;
+	int map_grouped, map_cgroup_groups, map_told;
 	int map_selected, map_rules, map_inherit, map_filters, map_started, map_unheard;
 	struct object_sizes sizes;
 };
@@ -54,6 +56,10 @@ uint64_t object_fixed_bytes(const struct object *object);
 /* Write one element of a map whose keys are numbers, or take it out. 0 or -errno. */
 int object_map_set(int map_fd, uint32_t key, const void *value);
 int object_map_delete(int map_fd, uint32_t key);
+/* The same for other keys, and reading. */
+int object_put(int map_fd, const void *key, const void *value);
+int object_drop(int map_fd, const void *key);
+int object_find(int map_fd, const void *key, void *value);
 /* Put `n` chunks into `chunks`, from index `first` on. 0 or -errno. */
 int object_put_chunks(const struct object *object, uint32_t first, const int *fds, uint32_t n);
 

@@ -27,7 +27,7 @@ static int tell(void *unused, void *data, size_t size)
 
 	(void)unused;
 	if (size >= sizeof(*started) && current)
-		current->visit(current->context, (pid_t)started->tgid);
+		current->visit(current->context, started);
 	return 0;
 }
 
@@ -68,7 +68,11 @@ int select_set_rule(struct select *select, uint32_t filter, uint32_t n, const st
 	int result = object_map_set(select->object->map_inherit, 0, &inherit);
 	if (!result)
 		result = object_map_set(select->object->map_rules, filter, rule);
-	struct up_filters all = {.n = n, .home_ns = home_ns()};
+	struct up_filters all;
+	if (bpf_map_lookup_elem(select->object->map_filters, &zero, &all))
+		return -errno;
+	all.n = n;
+	all.home_ns = home_ns();
 	return result ? result : object_map_set(select->object->map_filters, 0, &all);
 }
 
@@ -82,16 +86,36 @@ static int decide(const struct select *select, uint64_t args[UP_SELECT_ARGUMENTS
 	return options.retval ? -ENOSPC : 0;
 }
 
-int select_process(struct select *select, pid_t pid, uint64_t start_ticks, uint32_t filter,
-		   bool inherited, bool on)
+int select_process(struct select *select, const struct select_decision *decision)
 {
 	uint64_t args[UP_SELECT_ARGUMENTS] = {
-		[UP_SELECT_TGID] = (uint64_t)pid,    [UP_SELECT_START_TICKS] = start_ticks,
-		[UP_SELECT_FILTER] = filter,	     [UP_SELECT_INHERITED] = inherited,
-		[UP_SELECT_ON] = on ? UINT8_MAX : 0,
+		[UP_SELECT_TGID] = (uint64_t)decision->pid,
+		[UP_SELECT_START_TICKS] = decision->start_ticks,
+		[UP_SELECT_FILTER] = decision->filter,
+		[UP_SELECT_INHERITED] = decision->inherited,
+		[UP_SELECT_ON] = decision->on ? UINT8_MAX : 0,
+		[UP_SELECT_GROUP] = decision->group,
 	};
 
 	return decide(select, args);
+}
+
+int select_set_grouped(struct select *select, bool grouped)
+{
+	struct up_filters all;
+	uint32_t zero = 0;
+
+	if (object_find(select->object->map_filters, &zero, &all))
+		return -errno;
+	all.grouped = grouped;
+	return object_map_set(select->object->map_filters, 0, &all);
+}
+
+int select_set_cgroup(struct select *select, uint64_t cgroup, uint32_t group)
+{
+	int map_fd = select->object->map_cgroup_groups;
+
+	return group ? object_put(map_fd, &cgroup, &group) : object_drop(map_fd, &cgroup);
 }
 
 /* In batches: where one asks for the key after a key that was taken out, all begins anew. */
@@ -140,9 +164,13 @@ static void clear_one(void *context, pid_t pid, const struct up_selected *entry)
 {
 	struct clearing *clearing = context;
 
-	for (int inherited = 0; inherited < 2; inherited++)
-		select_process(clearing->select, pid, entry->start_ticks, clearing->filter,
-			       inherited, false);
+	struct select_decision decision = {
+		.pid = pid, .start_ticks = entry->start_ticks, .filter = clearing->filter};
+
+	for (int inherited = 0; inherited < 2; inherited++) {
+		decision.inherited = inherited;
+		select_process(clearing->select, &decision);
+	}
 }
 
 void select_clear(struct select *select, uint32_t filter)
@@ -150,6 +178,21 @@ void select_clear(struct select *select, uint32_t filter)
 	struct clearing clearing = {select, filter};
 
 	select_each(select, clear_one, &clearing);
+}
+
+void select_forget_told(struct select *select)
+{
+	int map_fd = select->object->map_told;
+	uint32_t key;
+
+	while (!bpf_map_get_next_key(map_fd, NULL, &key))
+		if (object_drop(map_fd, &key))
+			return;
+}
+
+int select_started_fd(const struct select *select)
+{
+	return ring_buffer__epoll_fd(select->started);
 }
 
 void select_each_started(struct select *select, select_visit *visit, void *context)

@@ -104,10 +104,10 @@ static void abandon(struct sweep *sweep, const struct up_call_key *key, const st
 		if (bpf_map_update_elem(map_fd, key, &taken, BPF_NOEXIST))
 			maps_lose(sweep->maps,
 				  maps_series_of(sweep->maps, (int)key->probe, taken.generation),
-				  UP_LOST_IN_FLIGHT_FULL);
+				  taken.group, UP_LOST_IN_FLIGHT_FULL);
 		return;
 	}
-	maps_abandon(sweep->maps, series, reason);
+	maps_abandon(sweep->maps, series, taken.group, reason);
 	sweep->abandoned++;
 }
 

@@ -15,6 +15,7 @@ struct reading {
 	uint64_t abandoned[UP_ABANDONED_REASONS];
 	uint64_t lost[UP_LOST_REASONS];
 	uint64_t unmatched; /* USDT pairs: ends without a start */
+	uint64_t ended;	    /* observed by series of label sets that are no more: not in `cells` */
 	uint64_t
 		cells[UP_MAX_EDGES + 1]; /* as struct up_bounds has the edges; n_edges + 1 in use */
 };
@@ -24,5 +25,11 @@ struct reading {
  * exceed it; if it ever did, nothing is in flight.
  */
 uint64_t reading_in_flight(const struct reading *reading);
+
+/* Calls that are in the cells. */
+uint64_t reading_observed(const struct reading *reading);
+
+/* Add another reading of the same layout. */
+void reading_add(struct reading *sum, const struct reading *reading);
 
 #endif

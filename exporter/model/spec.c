@@ -11,6 +11,18 @@ static const char *const exit_mode_names[] = {
 	[EXIT_NONE] = "none",
 };
 
+static const char *const process_label_names[SPEC_PROCESS_LABELS] = {
+	[SPEC_LABEL_CONTAINER] = "container",
+	[SPEC_LABEL_NAMESPACE] = "namespace",
+	[SPEC_LABEL_POD] = "pod",
+	[SPEC_LABEL_POD_UID] = "pod_uid",
+};
+
+const char *spec_process_label_name(enum spec_process_label label)
+{
+	return process_label_names[label];
+}
+
 bool buckets_equal(const struct buckets *a, const struct buckets *b)
 {
 	return a->n == b->n && (!a->n || a->bound_ns == b->bound_ns ||
@@ -63,7 +75,7 @@ bool spec_is_pid_only(const struct spec_target *target)
 bool spec_same_target(const struct spec_target *a, const struct spec_target *b)
 {
 	return same_text(a->name, b->name) && same_text(a->binary, b->binary) && a->pid == b->pid &&
-	       spec_same_process(&a->process, &b->process);
+	       a->labels_from == b->labels_from && spec_same_process(&a->process, &b->process);
 }
 
 bool spec_is_usdt(const struct spec_function *function)

@@ -105,11 +105,24 @@ bool spec_process_is_set(const struct spec_process *process);
 /* Whether both select the same. */
 bool spec_same_process(const struct spec_process *a, const struct spec_process *b);
 
+/* `labels_from:` — what of a process its series say, one bit each; in the order of their names. */
+enum spec_process_label {
+	SPEC_LABEL_CONTAINER,
+	SPEC_LABEL_NAMESPACE,
+	SPEC_LABEL_POD,
+	SPEC_LABEL_POD_UID,
+	SPEC_PROCESS_LABELS,
+};
+
+/* "container", "namespace", "pod", "pod_uid". */
+const char *spec_process_label_name(enum spec_process_label label);
+
 struct spec_target {
 	const char *name;
 	const char *binary; /* absolute path as written */
 	pid_t pid; /* the only process that `process` can select; 0: it is not that narrow */
 	struct spec_process process;
+	unsigned labels_from; /* bits 1 << enum spec_process_label; with `process` only */
 	enum host_cost host_cost;
 	const struct spec_function *functions; /* USDT probes too: see spec_is_usdt() */
 	size_t n_functions;
@@ -121,6 +134,8 @@ struct spec_limits {
 	uint32_t in_flight;	/* open calls followed by return-sites probes */
 	uint32_t shards;	/* at most this many copies of a series, spread over the CPUs */
 	uint32_t host_programs; /* more distinct programs than this mapping a file is `host_cost` */
+	uint32_t label_sets;	/* of one target by `labels_from`; what is beyond is `other` */
+	uint64_t labels_keep_ns; /* how long they are shown when their last process has ended */
 };
 
 #define SPEC_DEFAULT_SERIES	   1024
@@ -128,6 +143,8 @@ struct spec_limits {
 #define SPEC_DEFAULT_SHARDS	   16
 #define SPEC_DEFAULT_HOST_PROGRAMS 8
 #define SPEC_DEFAULT_MATCH_MAX	   100
+#define SPEC_DEFAULT_LABEL_SETS	   100
+#define SPEC_DEFAULT_LABELS_KEEP_NS (300 * (uint64_t)1000000000)
 
 struct spec {
 	struct arena arena;

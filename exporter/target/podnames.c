@@ -2,7 +2,6 @@
 #include "target/podnames.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -100,6 +99,13 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+const struct podname *podnames_find_new(struct podnames *pods, const char *uid)
+{
+	pods->read_ns = now_ns();
+	read_folder(pods);
+	return search(pods, uid);
+}
+
 const struct podname *podnames_find(struct podnames *pods, const char *uid)
 {
 	const struct podname *found = search(pods, uid);
@@ -107,7 +113,10 @@ const struct podname *podnames_find(struct podnames *pods, const char *uid)
 
 	if (found || (pods->read_ns && now - pods->read_ns < pods->reread_ns))
 		return found;
-	pods->read_ns = now;
-	read_folder(pods);
-	return search(pods, uid);
+	return podnames_find_new(pods, uid);
+}
+
+bool podnames_has_any(const struct podnames *pods)
+{
+	return pods->list.n;
 }

@@ -6,6 +6,7 @@
 #ifndef TARGET_PODNAMES_H
 #define TARGET_PODNAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PODNAMES_FOLDER	   "/var/log/pods"
@@ -23,5 +24,11 @@ void podnames_free(struct podnames *pods);
 
 /* NULL when unknown; lives until the next call. */
 const struct podname *podnames_find(struct podnames *pods, const char *uid);
+
+/* The same, having read the folder just now: for a pod that was never asked for. */
+const struct podname *podnames_find_new(struct podnames *pods, const char *uid);
+
+/* Whether there is a kubelet that names pods here: the folder had some when it was read. */
+bool podnames_has_any(const struct podnames *pods);
 
 #endif

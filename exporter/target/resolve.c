@@ -343,6 +343,7 @@ static int by_place(const void *left, const void *right)
 static bool may_share(const struct plan_probe *a, const struct plan_probe *b)
 {
 	return strcmp(a->target->binary, b->target->binary) == 0 && a->strategy == b->strategy &&
+	       (a->target == b->target || !(a->target->labels_from | b->target->labels_from)) &&
 	       (a->strategy == STRATEGY_NONE ||
 		buckets_equal(&a->function->buckets, &b->function->buckets));
 }

@@ -1,0 +1,383 @@
+/* Sets come with processes and go after them; their series come and go with the probes too. */
+#include "label_sets.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "kernel/select.h"
+#include "table.h"
+
+#define OTHER "other"
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---- sets ---- */
+
+static bool has_group(const struct label_set *set, uint32_t group)
+{
+	for (size_t i = 0; i < set->groups.n; i++)
+		if (set->groups.at[i] == group)
+			return true;
+	return false;
+}
+
+static struct label_set *set_of_group(struct label_sets *sets, uint32_t group)
+{
+	for (size_t i = 0; i < sets->list.n; i++)
+		if (has_group(&sets->list.at[i], group))
+			return &sets->list.at[i];
+	return NULL;
+}
+
+static bool says_the_same(const struct label_set *set, unsigned labels_from,
+			  const struct group_labels *labels)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < SPEC_PROCESS_LABELS; i++)
+		if (labels_from & 1U << i && strcmp(set->labels[n++].value, labels->value[i]) != 0)
+			return false;
+	return true;
+}
+
+static struct label_set *set_of_labels(const struct target *target,
+				       const struct group_labels *labels)
+{
+	const struct label_sets *sets = &target->label_sets;
+
+	for (size_t i = 0; i < sets->list.n; i++)
+		if (says_the_same(&sets->list.at[i], target->spec->labels_from, labels))
+			return &sets->list.at[i];
+	return NULL;
+}
+
+/* The set's labels in the order of their names. */
+static void set_labels(struct label_set *set, unsigned labels_from,
+		       const struct group_labels *labels)
+{
+	for (unsigned i = 0; i < SPEC_PROCESS_LABELS; i++)
+		if (labels_from & 1U << i)
+			set->labels[set->n_labels++] = (struct spec_label){
+				spec_process_label_name((enum spec_process_label)i),
+				alloc_strdup(labels->value[i])};
+}
+
+static void fini_set(struct label_set *set)
+{
+	for (size_t i = 0; i < set->n_labels; i++)
+		free((char *)(uintptr_t)set->labels[i].value);
+	vec_fini(&set->groups);
+	vec_fini(&set->series);
+}
+
+void label_sets_fini(struct label_sets *sets)
+{
+	for (size_t i = 0; i < sets->list.n; i++)
+		fini_set(&sets->list.at[i]);
+	vec_fini(&sets->list);
+	vec_fini(&sets->folded);
+}
+
+/* ---- their series ---- */
+
+static const struct label_series *series_for(const struct label_set *set, int of)
+{
+	for (size_t i = 0; i < set->series.n; i++)
+		if (set->series.at[i].of == of)
+			return &set->series.at[i];
+	return NULL;
+}
+
+static void put_groups(struct probes *probes, const struct label_set *set,
+		       const struct label_series *series)
+{
+	for (size_t i = 0; i < set->groups.n; i++)
+		if (attach_put_group(probes->attach, series->of, set->groups.at[i], series->series))
+			log_warn("calls of a container are counted under `other`",
+				 LOG_STR("why", "no room in the map of label sets"));
+}
+
+static void add_series(struct probes *probes, struct label_set *set, const struct probe *probe)
+{
+	struct label_series series = {.of = probe->series,
+				      .counts = probe->plan->function->exit == EXIT_NONE,
+				      .created_unix = table_now_unix()};
+	struct err err;
+
+	if (series_for(set, probe->series))
+		return;
+	series.series = attach_add_group_series(probes->attach, probe->plan->function->buckets, &err);
+	if (series.series < 0) {
+		log_debug("calls are counted under `other`", LOG_STR("why", err.msg));
+		return;
+	}
+	pthread_mutex_lock(&probes->lock);
+	*vec_push(&set->series) = series;
+	pthread_mutex_unlock(&probes->lock);
+	put_groups(probes, set, &series);
+}
+
+/* Give back a set's series number `at`. */
+static void end_series(struct probes *probes, struct label_set *set, size_t at)
+{
+	struct label_series series = set->series.at[at];
+
+	for (size_t i = 0; i < set->groups.n; i++)
+		attach_drop_group(probes->attach, series.of, set->groups.at[i]);
+	attach_end_group_series(probes->attach, series.of, series.series, series.counts);
+	set->series.at[at] = set->series.at[--set->series.n];
+}
+
+void label_sets_renew(struct probes *probes, struct target *target)
+{
+	for (size_t i = 0; i < target->label_sets.list.n; i++)
+		for (size_t j = 0; j < target->n_probes; j++)
+			if (target->probes[j].series >= 0)
+				add_series(probes, &target->label_sets.list.at[i],
+					   &target->probes[j]);
+}
+
+static int by_number(const void *left, const void *right)
+{
+	int a = *(const int *)left, b = *(const int *)right;
+
+	return (a > b) - (a < b);
+}
+
+void label_sets_forget(struct probes *probes, struct target *target, const int *series, size_t n)
+{
+	for (size_t i = 0; i < target->label_sets.list.n; i++) {
+		struct label_set *set = &target->label_sets.list.at[i];
+		for (size_t j = set->series.n; n && j-- > 0;)
+			if (bsearch(&set->series.at[j].of, series, n, sizeof(*series), by_number))
+				end_series(probes, set, j);
+	}
+}
+
+void label_sets_forget_all(struct probes *probes, struct target *target)
+{
+	for (size_t i = 0; i < target->label_sets.list.n; i++)
+		while (target->label_sets.list.at[i].series.n)
+			end_series(probes, &target->label_sets.list.at[i], 0);
+}
+
+/* ---- processes come ---- */
+
+static void fold(struct label_sets *sets, uint32_t group)
+{
+	for (size_t i = 0; i < sets->folded.n; i++)
+		if (sets->folded.at[i] == group)
+			return;
+	*vec_push(&sets->folded) = group;
+}
+
+static void unfold(struct label_sets *sets, uint32_t group)
+{
+	for (size_t i = sets->folded.n; i-- > 0;)
+		if (sets->folded.at[i] == group)
+			sets->folded.at[i] = sets->folded.at[--sets->folded.n];
+}
+
+static struct label_set *add_set(struct probes *probes, struct target *target,
+				 const struct group_labels *labels)
+{
+	struct label_set set = {.seen_ns = now_ns()};
+
+	if (target->label_sets.list.n >= probes->spec->limits.label_sets)
+		return NULL;
+	set_labels(&set, target->spec->labels_from, labels);
+	*vec_push(&target->label_sets.list) = set;
+	return &target->label_sets.list.at[target->label_sets.list.n - 1];
+}
+
+/* Have the target know a group. */
+static void take_group(struct probes *probes, struct target *target, uint32_t group)
+{
+	struct label_sets *sets = &target->label_sets;
+	const struct group_labels *labels = groups_labels(probes->groups, group);
+
+	if (!labels || set_of_group(sets, group))
+		return;
+	pthread_mutex_lock(&probes->lock);
+	struct label_set *set = set_of_labels(target, labels);
+	if (!set)
+		set = add_set(probes, target, labels);
+	if (set) {
+		*vec_push(&set->groups) = group;
+		unfold(sets, group);
+	} else {
+		fold(sets, group);
+	}
+	pthread_mutex_unlock(&probes->lock);
+	for (size_t i = 0; set && i < set->series.n; i++)
+		put_groups(probes, set, &set->series.at[i]);
+	label_sets_renew(probes, target);
+}
+
+void label_sets_grouped(void *context, uint32_t filter, uint32_t group)
+{
+	struct probes *probes = context;
+	struct err err;
+
+	for (size_t i = 0; group && i < probes->n_targets; i++) {
+		struct target *target = &probes->targets[i];
+		if (target->spec->labels_from &&
+		    filters_of(probes->filters, target->spec, &err) == (int)filter + 1)
+			take_group(probes, target, group);
+	}
+}
+
+uint32_t label_sets_selected(void *context, uint32_t filter, struct procview *view)
+{
+	struct probes *probes = context;
+	uint32_t group = filters_group(probes->filters, view);
+
+	label_sets_grouped(probes, filter, group);
+	return group;
+}
+
+/* ---- and go ---- */
+
+struct look {
+	struct probes *probes;
+	uint64_t now_ns;
+};
+
+/* A process of some filter keeps the sets of the targets with that filter. */
+static void see(void *context, pid_t pid, const struct up_selected *entry)
+{
+	const struct look *look = context;
+	struct err err;
+
+	(void)pid;
+	for (size_t i = 0; entry->group && i < look->probes->n_targets; i++) {
+		struct target *target = &look->probes->targets[i];
+		if (!target->spec->labels_from)
+			continue;
+		int filter = filters_of(look->probes->filters, target->spec, &err);
+		struct label_set *set = set_of_group(&target->label_sets, entry->group);
+		if (set && filter > 0 && (entry->itself[filter - 1] || entry->inherited[filter - 1]))
+			set->seen_ns = look->now_ns;
+	}
+}
+
+static bool has_open_calls(const struct probes *probes, const struct label_set *set)
+{
+	struct reading reading;
+
+	for (size_t i = 0; i < set->series.n; i++) {
+		if (set->series.at[i].counts)
+			continue;
+		attach_read(probes->attach, set->series.at[i].series, &reading);
+		if (reading_in_flight(&reading))
+			return true;
+	}
+	return false;
+}
+
+static void end_set(struct probes *probes, struct target *target, size_t at)
+{
+	struct label_sets *sets = &target->label_sets;
+
+	pthread_mutex_lock(&probes->sweep_lock);
+	pthread_mutex_lock(&probes->lock);
+	struct label_set *set = &sets->list.at[at];
+	while (set->series.n)
+		end_series(probes, set, set->series.n - 1);
+	fini_set(set);
+	select_forget_told(attach_select(probes->attach));
+	sets->list.at[at] = sets->list.at[--sets->list.n];
+	pthread_mutex_unlock(&probes->lock);
+	pthread_mutex_unlock(&probes->sweep_lock);
+}
+
+static void end_old_sets(struct probes *probes, struct target *target, uint64_t now)
+{
+	struct label_sets *sets = &target->label_sets;
+
+	for (size_t i = sets->list.n; i-- > 0;)
+		if (now - sets->list.at[i].seen_ns > probes->spec->limits.labels_keep_ns &&
+		    !has_open_calls(probes, &sets->list.at[i]))
+			end_set(probes, target, i);
+}
+
+static bool is_in_use(void *context, uint32_t group)
+{
+	struct probes *probes = context;
+
+	for (size_t i = 0; i < probes->n_targets; i++)
+		if (set_of_group(&probes->targets[i].label_sets, group))
+			return true;
+	return false;
+}
+
+static void drop_ended_folded(struct probes *probes, struct label_sets *sets)
+{
+	pthread_mutex_lock(&probes->lock);
+	for (size_t i = sets->folded.n; i-- > 0;)
+		if (!groups_labels(probes->groups, sets->folded.at[i]))
+			sets->folded.at[i] = sets->folded.at[--sets->folded.n];
+	pthread_mutex_unlock(&probes->lock);
+}
+
+void label_sets_tick(struct probes *probes)
+{
+	struct look look = {probes, now_ns()};
+
+	if (!groups_are_wanted(probes->groups))
+		return;
+	select_each(attach_select(probes->attach), see, &look);
+	for (size_t i = 0; i < probes->n_targets; i++)
+		end_old_sets(probes, &probes->targets[i], look.now_ns);
+	groups_drop_unused(probes->groups, is_in_use, probes);
+	for (size_t i = 0; i < probes->n_targets; i++)
+		drop_ended_folded(probes, &probes->targets[i].label_sets);
+}
+
+/* ---- scrapes ---- */
+
+static void fill_other(const struct target *target, struct arena *arena, struct collect_set *set)
+{
+	struct spec_label *labels = arena_array(arena, SPEC_PROCESS_LABELS, sizeof(*labels));
+
+	for (unsigned i = 0; i < SPEC_PROCESS_LABELS; i++)
+		if (target->spec->labels_from & 1U << i)
+			labels[set->n_labels++] = (struct spec_label){
+				spec_process_label_name((enum spec_process_label)i), OTHER};
+	set->labels = labels;
+}
+
+void label_sets_fill(const struct probes *probes, const struct target *target, int series,
+		     struct arena *arena, struct collect_row *row)
+{
+	const struct label_sets *sets = &target->label_sets;
+	struct collect_set *filled;
+
+	if (!target->spec->labels_from)
+		return;
+	row->sets = filled = arena_array(arena, 1 + sets->list.n, sizeof(*filled));
+	fill_other(target, arena, &filled[row->n_sets]);
+	filled[row->n_sets].created_unix = row->status.created_unix;
+	filled[row->n_sets++].reading = row->reading;
+	for (size_t i = 0; i < sets->list.n; i++) {
+		const struct label_set *set = &sets->list.at[i];
+		const struct label_series *own = series_for(set, series);
+		if (series < 0 || !own)
+			continue;
+		struct collect_set *next = &filled[row->n_sets++];
+		next->labels = set->labels;
+		next->n_labels = set->n_labels;
+		next->created_unix = own->created_unix;
+		attach_read(probes->attach, own->series, &next->reading);
+		reading_add(&row->reading, &next->reading);
+	}
+}
