@@ -289,7 +289,7 @@ struct up_inherit {
 enum up_select_argument {
 	UP_SELECT_TGID,
 	UP_SELECT_START_TICKS,
-	UP_SELECT_FILTER, /* UP_FILTERS: only its group */
+	UP_SELECT_FILTER,    /* UP_FILTERS: only its group */
 	UP_SELECT_INHERITED, /* 0: by itself */
 	UP_SELECT_ON,
 	UP_SELECT_GROUP, /* 0: as it is */

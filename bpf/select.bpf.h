@@ -60,7 +60,8 @@ struct {
 	__type(value, __u32);
 } cgroup_groups SEC(".maps");
 
-/* What the exporter was told of filters and groups: filter << 16 | group. It takes out what ends. */
+/* What the exporter was told of filters and groups: filter << 16 | group. It takes out what ends.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, UP_TOLD_ROOM);

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "kernel/privs.h"
 #include "kernel/select.h"
 #include "rule.h"
 #include "target/procpass.h"
@@ -353,7 +354,7 @@ struct filters *filters_new(struct attach *attach, struct groups *groups,
 	struct filters *filters = alloc_zero(1, sizeof(*filters));
 
 	filters->select = attach_select(attach);
-	filters->sees_all = attach_in_initial_pid_namespace();
+	filters->sees_all = privs_in_initial_pid_namespace();
 	filters->groups = groups;
 	filters->callbacks = *callbacks;
 	filters->home_ns = home_ns();

@@ -115,7 +115,8 @@ static void add_series(struct probes *probes, struct label_set *set, const struc
 
 	if (series_for(set, probe->series))
 		return;
-	series.series = attach_add_group_series(probes->attach, probe->plan->function->buckets, &err);
+	series.series =
+		attach_add_group_series(probes->attach, probe->plan->function->buckets, &err);
 	if (series.series < 0) {
 		log_debug("calls are counted under `other`", LOG_STR("why", err.msg));
 		return;
@@ -265,7 +266,8 @@ static void see(void *context, pid_t pid, const struct up_selected *entry)
 			continue;
 		int filter = filters_of(look->probes->filters, target->spec, &err);
 		struct label_set *set = set_of_group(&target->label_sets, entry->group);
-		if (set && filter > 0 && (entry->itself[filter - 1] || entry->inherited[filter - 1]))
+		if (set && filter > 0 &&
+		    (entry->itself[filter - 1] || entry->inherited[filter - 1]))
 			set->seen_ns = look->now_ns;
 	}
 }

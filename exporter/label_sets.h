@@ -1,8 +1,8 @@
 /*
- * `labels_from`: the series that a target has for each set of label values which its processes bring
- * along. A set is of one group of processes, or of several that differ in nothing that the target
- * tells. What has no set of its own (because there are too many, or not known yet) counts in the
- * probe's own series, whose labels are `other`. A set ends some time after its last process.
+ * `labels_from`: the series that a target has for each set of label values which its processes
+ * bring along. A set is of one group of processes, or of several that differ in nothing that the
+ * target tells. What has no set of its own (because there are too many, or not known yet) counts in
+ * the probe's own series, whose labels are `other`. A set ends some time after its last process.
  */
 #ifndef EXPORTER_LABEL_SETS_H
 #define EXPORTER_LABEL_SETS_H

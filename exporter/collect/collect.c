@@ -139,10 +139,10 @@ static void add_label_sets(struct builder *builder, const struct collect_input *
 			const struct label label = {"target", target->name};
 			if (!target->is_labelled)
 				continue;
-			builder_add(builder, builder_labels(builder, NULL, 0, &label, 1), 1)->value =
-				(struct value){.kind = VALUE_U64,
-					       .u64 = which ? target->n_folded
-							    : target->n_label_sets};
+			builder_add(builder, builder_labels(builder, NULL, 0, &label, 1), 1)
+				->value = (struct value){.kind = VALUE_U64,
+							 .u64 = which ? target->n_folded
+								      : target->n_label_sets};
 		}
 		builder_end(builder);
 	}

@@ -37,8 +37,8 @@ struct collect_row {
 	struct probe_status status;
 	bool attached;		/* to the file of `probe`, or to one in a container */
 	struct reading reading; /* zeroed while the probe has no series; the sum of the sets' */
-	const struct collect_set *sets; /* n_sets; the first is of what has no other */
-	size_t n_sets;			/* 0: the target takes no labels from processes */
+	const struct collect_set *sets;		/* n_sets; the first is of what has no other */
+	size_t n_sets;				/* 0: the target takes no labels from processes */
 	const struct collect_place *old_places; /* n_old_places, besides the one of `probe` */
 	size_t n_old_places;
 };

@@ -1,8 +1,8 @@
 /*
  * The configured functions as a scrape shows them; for USDT probes, the label is `probe` instead of
  * `function`. Families of a function's data carry `target`, `function` and then its constant labels
- * in the order of their names, and those that are taken from processes, one function for each set of
- * values; families about the probe and its losses carry `target` and `function` only, which the
+ * in the order of their names, and those that are taken from processes, one function for each set
+ * of values; families about the probe and its losses carry `target` and `function` only, which the
  * config keeps unique. Rows of the same labels are one function all the
  * same: their counts are summed, so that no series can come twice in a scrape.
  */

@@ -173,8 +173,8 @@ bool scalar_duration(struct report *report, const char *key, const struct yaml_v
 	enum duration_fault fault = duration_parse(value->text, ns);
 	if (fault == DURATION_OK)
 		return true;
-	bool out_of_range = fault == DURATION_INFINITE || fault == DURATION_NEGATIVE ||
-			    fault == DURATION_ZERO;
+	bool out_of_range =
+		fault == DURATION_INFINITE || fault == DURATION_NEGATIVE || fault == DURATION_ZERO;
 	report_error(report, value->span, "`%s`: %s %s", key, QUOTE(value->text),
 		     out_of_range ? "must be above 0, and end" : duration_advice[fault]);
 	return false;

@@ -66,8 +66,6 @@ struct select;
 struct select *attach_select(struct attach *attach);
 /* What the kernel programs could not do for processes, for want of room (UP_UNHEARD_REASONS). */
 void attach_unheard(const struct attach *attach, uint64_t *counters);
-/* Whether the pids that this process sees are the kernel's own. */
-bool attach_in_initial_pid_namespace(void);
 
 struct attach_result {
 	bool attached;
@@ -116,9 +114,9 @@ void attach_unlink_series(struct attach *attach, const int *series, size_t n);
 void attach_free_series(struct attach *attach, const int *series, size_t n);
 
 /*
- * A series for the calls of one group (below UP_GROUPS, not 0) of those that count in `series`, with
- * the same buckets; or -ENOSPC when limits.series are in use, with `err`. Several groups may be given
- * one with attach_put_group().
+ * A series for the calls of one group (below UP_GROUPS, not 0) of those that count in `series`,
+ * with the same buckets; or -ENOSPC when limits.series are in use, with `err`. Several groups may
+ * be given one with attach_put_group().
  */
 int attach_add_group_series(struct attach *attach, struct buckets buckets, struct err *err);
 int attach_put_group(struct attach *attach, int series, uint32_t group, int into);

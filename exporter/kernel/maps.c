@@ -15,18 +15,13 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "kernel/bounds.h"
 #include "kernel/ids.h"
 
 struct map_series {
 	bool used;
 	uint32_t slot;
 	uint32_t table;
-};
-
-struct bounds_table {
-	struct buckets buckets; /* a copy of its own */
-	uint32_t n_cells, slots;
-	uint32_t users; /* series that have it; 0: may be given to other buckets */
 };
 
 /* What no call was ever entered with. */
@@ -59,8 +54,7 @@ struct maps {
 	_Atomic uint32_t n_chunks;
 	uint32_t n_published; /* of the chunks: the programs know them */
 	uint64_t fixed_bytes; /* of the maps that do not grow */
-	struct bounds_table tables[UP_BOUNDS_TABLES + 1]; /* one is our own probes' */
-	uint32_t n_tables;
+	struct bounds bounds;
 };
 
 static size_t page_round(size_t bytes)
@@ -109,8 +103,7 @@ void maps_close(struct maps *maps)
 		munmap(maps->chunks[i].slots, chunk_bytes(maps));
 		close(maps->chunks[i].fd);
 	}
-	for (uint32_t i = 0; i < maps->n_tables; i++)
-		free((void *)(uintptr_t)maps->tables[i].buckets.bound_ns);
+	bounds_fini(&maps->bounds);
 	munmap(maps->probes, maps->probes_bytes);
 	ids_fini(&maps->ids);
 	ids_fini(&maps->slots);
@@ -155,55 +148,6 @@ static int take_slots(struct maps *maps, uint32_t count, struct err *err)
 		}
 	}
 	return first;
-}
-
-/* A table that no series has: a new one while there is room. */
-static int free_table(const struct maps *maps)
-{
-	if (maps->n_tables <= UP_BOUNDS_TABLES)
-		return (int)maps->n_tables;
-	for (uint32_t i = 0; i < maps->n_tables; i++)
-		if (!maps->tables[i].users)
-			return (int)i;
-	return -ENOSPC;
-}
-
-static int add_table(struct maps *maps, struct buckets buckets, struct err *err)
-{
-	_cleanup_free_ struct up_bounds *bounds = alloc_zero(1, sizeof(*bounds));
-	int at = free_table(maps);
-
-	if (at < 0)
-		return err_set(err, at, REASON_LIMIT,
-			       "more than %d different lists of buckets; let functions share them",
-			       UP_BOUNDS_TABLES);
-	layout_build(buckets, bounds);
-	int result = object_map_set(maps->object->map_bounds, (uint32_t)at, bounds);
-	if (result)
-		return err_set(err, result, REASON_OUT_OF_RESOURCES,
-			       "cannot write a bounds table: %s", strerror(-result));
-	uint64_t *copy = alloc_zero(buckets.n, sizeof(*copy));
-	if (buckets.n)
-		memcpy(copy, buckets.bound_ns, buckets.n * sizeof(*copy));
-	struct bounds_table *table = &maps->tables[at];
-	free((void *)(uintptr_t)table->buckets.bound_ns);
-	*table = (struct bounds_table){
-		.buckets = {.bound_ns = copy, .n = buckets.n},
-		.n_cells = bounds->n_edges + 1,
-		.slots = bounds->slots,
-	};
-	if ((uint32_t)at == maps->n_tables)
-		maps->n_tables++;
-	return at;
-}
-
-/* Functions with the same bounds share one table. */
-static int find_table(struct maps *maps, struct buckets buckets, struct err *err)
-{
-	for (uint32_t i = 0; i < maps->n_tables; i++)
-		if (buckets_equal(&maps->tables[i].buckets, &buckets))
-			return (int)i;
-	return add_table(maps, buckets, err);
 }
 
 static int free_series(const struct maps *maps)
@@ -284,13 +228,13 @@ int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err)
 	if (index < 0)
 		return err_set(err, index, REASON_LIMIT,
 			       "all %u series are in use; raise limits.series", maps->max_series);
-	int table = find_table(maps, buckets, err);
+	int table = bounds_find(&maps->bounds, maps->object, buckets, err);
 	if (table < 0)
 		return table;
-	int slot = take_slots(maps, maps->tables[table].slots, err);
+	int slot = take_slots(maps, maps->bounds.tables[table].slots, err);
 	if (slot < 0)
 		return slot;
-	maps->tables[table].users++;
+	maps->bounds.tables[table].users++;
 	maps->series[index] =
 		(struct map_series){.used = true, .slot = (uint32_t)slot, .table = (uint32_t)table};
 	return index;
@@ -299,7 +243,7 @@ int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err)
 void maps_free_series(struct maps *maps, int index)
 {
 	struct map_series *series = &maps->series[index];
-	struct bounds_table *table = &maps->tables[series->table];
+	struct bounds_table *table = &maps->bounds.tables[series->table];
 
 	for (size_t i = maps->retired.n; i-- > 0;)
 		if (maps->retired.at[i].series == index)
@@ -521,7 +465,7 @@ void maps_read(const struct maps *maps, int index, struct reading *reading)
 	/* Three passes, not one: a call may enter on one CPU and leave on another. */
 	for (uint32_t shard = 0; shard < shards; shard++)
 		reading->sum_ns += load(&slot_at(maps, series->slot, shard)->sum_ns);
-	read_outcomes(maps, series, maps->tables[series->table].n_cells, reading);
+	read_outcomes(maps, series, maps->bounds.tables[series->table].n_cells, reading);
 	for (uint32_t shard = 0; shard < shards; shard++)
 		reading->entries += load(&slot_at(maps, series->slot, shard)->entries);
 }

@@ -69,16 +69,16 @@ void maps_set_mark(struct maps *maps, int id, int entry, uint32_t flags, const s
 int maps_series_of(const struct maps *maps, int id, uint32_t generation);
 
 /*
- * Count a call of a series (-1: nothing is counted), entered in a group (0: none), as abandoned, from
- * this side.
+ * Count a call of a series (-1: nothing is counted), entered in a group (0: none), as abandoned,
+ * from this side.
  */
 void maps_abandon(struct maps *maps, int series, uint32_t group, enum up_abandoned reason);
 /* The same as lost. */
 void maps_lose(struct maps *maps, int series, uint32_t group, enum up_lost reason);
 
 /*
- * Calls of a group (below UP_GROUPS, not 0) are counted in a series of their own, `into`, instead of
- * `series`, whose buckets it has; from now on. 0 or -errno.
+ * Calls of a group (below UP_GROUPS, not 0) are counted in a series of their own, `into`, instead
+ * of `series`, whose buckets it has; from now on. 0 or -errno.
  */
 int maps_put_group(struct maps *maps, int series, uint32_t group, int into);
 /* No more. */

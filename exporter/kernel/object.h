@@ -26,7 +26,7 @@ struct object_sizes {
 	uint32_t shards;
 	uint32_t probes;
 	uint32_t grouped; /* pairs of a series and a group */
-	uint32_t calls; /* open calls of functions with return sites */
+	uint32_t calls;	  /* open calls of functions with return sites */
 };
 
 struct object {

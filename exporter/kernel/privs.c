@@ -170,3 +170,11 @@ void privs_explain(enum tier tier, int error, struct strbuf *out)
 		strbuf_puts(out, strerror(-error));
 	}
 }
+
+bool privs_in_initial_pid_namespace(void)
+{
+	char link[64] = "";
+
+	return readlink("/proc/self/ns/pid", link, sizeof(link) - 1) > 0 &&
+	       !strcmp(link, "pid:[4026531836]"); /* PROC_PID_INIT_INO */
+}

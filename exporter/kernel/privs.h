@@ -30,4 +30,7 @@ long privs_read_number(const char *path, long fallback);
  */
 void privs_explain(enum tier tier, int error, struct strbuf *out);
 
+/* Whether the pids that this process sees are the kernel's own. */
+bool privs_in_initial_pid_namespace(void);
+
 #endif

@@ -50,6 +50,9 @@ struct select_decision {
  */
 int select_process(struct select *select, const struct select_decision *decision);
 
+/* How often something was not done for want of room. In any thread. */
+uint64_t select_unheard(const struct select *select, enum up_unheard reason);
+
 /* Whether anybody needs to know each process's group. 0 or -errno. */
 int select_set_grouped(struct select *select, bool grouped);
 /* Processes in this cgroup (v2) are in the group; 0: nobody knows any more. 0 or -errno. */

@@ -138,12 +138,12 @@ struct spec_limits {
 	uint64_t labels_keep_ns; /* how long they are shown when their last process has ended */
 };
 
-#define SPEC_DEFAULT_SERIES	   1024
-#define SPEC_DEFAULT_IN_FLIGHT	   65536
-#define SPEC_DEFAULT_SHARDS	   16
-#define SPEC_DEFAULT_HOST_PROGRAMS 8
-#define SPEC_DEFAULT_MATCH_MAX	   100
-#define SPEC_DEFAULT_LABEL_SETS	   100
+#define SPEC_DEFAULT_SERIES	    1024
+#define SPEC_DEFAULT_IN_FLIGHT	    65536
+#define SPEC_DEFAULT_SHARDS	    16
+#define SPEC_DEFAULT_HOST_PROGRAMS  8
+#define SPEC_DEFAULT_MATCH_MAX	    100
+#define SPEC_DEFAULT_LABEL_SETS	    100
 #define SPEC_DEFAULT_LABELS_KEEP_NS (300 * (uint64_t)1000000000)
 
 struct spec {

@@ -53,7 +53,6 @@ static const struct {
 	{FUNCTION "    library: libssl.so.3\n", "library"},
 	{FUNCTION "    debug_file: /x\n", "debug_file"},
 	{FUNCTION "    build_id: abc\n", "build_id"},
-	{FUNCTION "    labels_from: [pod]\n", "labels_from"},
 	{FUNCTION "        labels_from: x\n", "labels_from"},
 };
 

@@ -5,19 +5,20 @@
 
 static void everything_is_read(void **state)
 {
-	struct spec *spec =
-		parse_right("limits: {series: 7, in_flight: 8, shards: 9, host_programs: 10}\n"
-			    "targets:\n"
-			    "  - name: a\n"
-			    "    binary: /bin/a\n"
-			    "    process: {pid: 4194304}\n"
-			    "    host_cost: allow\n"
-			    "    functions:\n"
-			    "      - symbol: f@V1\n"
-			    "      - symbol: g\n"
-			    "        name: gee\n"
-			    "        exit: none\n"
-			    "  - {name: b, binary: \"/bin/b\", functions: [{symbol: \"no\"}]}\n");
+	struct spec *spec = parse_right(
+		"limits: {series: 7, in_flight: 8, shards: 9, host_programs: 10, label_sets: 11, "
+		"labels_keep: 12s}\n"
+		"targets:\n"
+		"  - name: a\n"
+		"    binary: /bin/a\n"
+		"    process: {pid: 4194304}\n"
+		"    host_cost: allow\n"
+		"    functions:\n"
+		"      - symbol: f@V1\n"
+		"      - symbol: g\n"
+		"        name: gee\n"
+		"        exit: none\n"
+		"  - {name: b, binary: \"/bin/b\", functions: [{symbol: \"no\"}]}\n");
 	const struct spec_target *a = &spec->targets[0], *b = &spec->targets[1];
 
 	(void)state;
@@ -26,6 +27,8 @@ static void everything_is_read(void **state)
 	assert_int_equal(spec->limits.in_flight, 8);
 	assert_int_equal(spec->limits.shards, 9);
 	assert_int_equal(spec->limits.host_programs, 10);
+	assert_int_equal(spec->limits.label_sets, 11);
+	assert_int_equal(spec->limits.labels_keep_ns, 12 * (uint64_t)1000000000);
 	assert_int_equal(spec->n_targets, 2);
 	assert_string_equal(a->name, "a");
 	assert_string_equal(a->binary, "/bin/a");
@@ -60,6 +63,8 @@ static void built_in_defaults(void **state)
 	assert_int_equal(spec->limits.in_flight, SPEC_DEFAULT_IN_FLIGHT);
 	assert_int_equal(spec->limits.shards, SPEC_DEFAULT_SHARDS);
 	assert_int_equal(spec->limits.host_programs, SPEC_DEFAULT_HOST_PROGRAMS);
+	assert_int_equal(spec->limits.label_sets, SPEC_DEFAULT_LABEL_SETS);
+	assert_int_equal(spec->limits.labels_keep_ns, SPEC_DEFAULT_LABELS_KEEP_NS);
 	assert_int_equal(function->exit, EXIT_AUTO);
 	assert_int_equal(function->buckets.n, N_ITEMS(us));
 	for (size_t i = 0; i < N_ITEMS(us); i++)
