@@ -217,7 +217,7 @@ class Following(unittest.TestCase):
 
     def test_more_processes_than_are_selected(self):
         """The table is full: that shows, and they are counted when there is room again."""
-        size, room = 8 + 2 * 128, 65536
+        size, room = 16 + 2 * 128, 65536
         lost = "uprobe_exporter_process_events_lost_total"
         with Exporter(counting(victim.path("threads"), comm="chosen")) as e:
             table = bpfsys.borrow_map(e.pid, value_size=size, max_entries=room)
@@ -369,7 +369,7 @@ class Following(unittest.TestCase):
 
     def test_dead_entries(self):
         """What was written for a process that had ended meanwhile does not stay for ever."""
-        size, dead = 8 + 2 * 128, (1 << 22) + 1  # struct up_selected; above all pids
+        size, dead = 16 + 2 * 128, (1 << 22) + 1  # struct up_selected; above all pids
         text = counting(victim.path("threads"), comm="chosen")
         with Exporter(text) as e, Victim(named("chosen"), 1, 10, "early") as v:
             table = bpfsys.borrow_map(e.pid, value_size=size, max_entries=65536)

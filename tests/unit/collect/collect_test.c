@@ -1,124 +1,5 @@
 /* Rows to families: names, labels, what is shown when, and that no series comes twice. */
-#include "collect/collect.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/strbuf.h"
-#include "bpf/cells.h"
-#include "model/layout.h"
-#include "render/render.h"
-#include "tests/unit/render/grammar.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-/* ---- a config of two targets ---- */
-
-static const uint64_t bounds[] = {1000, 1000000, 1000000000};
-static const uint64_t few_bounds[] = {5000};
-static const struct spec_label storage[] = {{"team", "storage"}};
-static const struct spec_label web[] = {{"owner", "x"}, {"team", "web"}};
-
-static const struct spec_function functions[] = {
-	{.symbol = "run", .label = "run", .buckets = {bounds, COUNT(bounds)}},
-	{.symbol = "parse",
-	 .label = "parse",
-	 .exit = EXIT_NONE,
-	 .buckets = {bounds, COUNT(bounds)}},
-	{.symbol = "scan",
-	 .label = "scan",
-	 .buckets = {few_bounds, COUNT(few_bounds)},
-	 .labels = storage,
-	 .n_labels = COUNT(storage)},
-	{.symbol = "scan_2",
-	 .label = "scan",
-	 .buckets = {bounds, COUNT(bounds)},
-	 .labels = web,
-	 .n_labels = COUNT(web)},
-};
-static const struct spec_target target = {
-	.name = "db", .binary = "/opt/db", .functions = functions, .n_functions = COUNT(functions)};
-static const struct plan_file file = {.path = "/opt/db\xff", .fd = -1, .build_id = "c0ffee"};
-
-struct fixture {
-	struct plan_probe probes[16];
-	struct collect_row rows[16];
-	struct collect_input input;
-};
-
-static void attach(struct collect_row *row, struct plan_probe *probe)
-{
-	probe->file = &file;
-	probe->entry_offset = 0x3e1f0;
-	probe->strategy = probe->function->exit == EXIT_NONE ? STRATEGY_NONE : STRATEGY_URETPROBE;
-	row->attached = true;
-	row->status =
-		(struct probe_status){.attached = true, .kind = "session", .created_unix = 1.7e9};
-}
-
-/* All functions of the target, none attached. */
-static struct fixture *fixture_new(void)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	for (size_t i = 0; i < COUNT(functions); i++) {
-		f->probes[i] = (struct plan_probe){.target = &target,
-						   .function = &functions[i],
-						   .label = functions[i].label,
-						   .reason = REASON_SYMBOL_NOT_FOUND};
-		f->rows[i].probe = &f->probes[i];
-		f->rows[i].status.reason = REASON_SYMBOL_NOT_FOUND;
-	}
-	f->input = (struct collect_input){.rows = f->rows,
-					  .n_rows = COUNT(functions),
-					  .build = {"0.1.0", "abcdef", "session"},
-					  .last_reload_successful = true,
-					  .last_reload_success_unix = 1760000000.5,
-					  .map_memory_bytes = 3145728,
-					  .unheard = {[UP_UNHEARD_STARTED] = 7}};
-	return f;
-}
-
-/* The scrape as text; checks both formats' grammar on the way. */
-static char *scrape(const struct collect_input *input)
-{
-	struct snapshot *snapshot = collect_snapshot(input);
-	struct strbuf text, openmetrics;
-
-	strbuf_init(&text);
-	strbuf_init(&openmetrics);
-	render_find("text")->render(snapshot, &text);
-	render_find("openmetrics")->render(snapshot, &openmetrics);
-	assert_int_equal(grammar_check(GRAMMAR_TEXT, strbuf_text(&text)),
-			 grammar_check(GRAMMAR_OPENMETRICS, strbuf_text(&openmetrics)));
-	strbuf_fini(&openmetrics);
-	snapshot_free(snapshot);
-	return strbuf_take(&text);
-}
-
-static void assert_has(const char *text, const char *line)
-{
-	const char *at = strstr(text, line);
-	size_t n = strlen(line);
-
-	while (at && ((at > text && at[-1] != '\n') || at[n] != '\n'))
-		at = strstr(at + 1, line);
-	if (!at)
-		fail_msg("no line %s in\n%s", line, text);
-}
-
-static void assert_lacks(const char *text, const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("%s in\n%s", part, text);
-}
+#include "tests/unit/collect/fixture.h"
 
 /* ---- tests ---- */
 
@@ -469,47 +350,6 @@ static void usdt_has_families_of_its_own(void **state)
 	free(f);
 }
 
-/* One function of a target that takes labels: two sets besides `other`, whose sum is the row. */
-static void labels_of_processes_are_on_the_data_only(void **state)
-{
-	static const struct spec_label other[] = {{"container", "other"}};
-	static const struct spec_label first[] = {{"container", "c1"}};
-	static const struct spec_label none[] = {{"container", ""}};
-	static const struct spec_target labelled = {
-		.name = "db", .binary = "/opt/db", .labels_from = 1U << SPEC_LABEL_CONTAINER};
-	struct fixture *f = fixture_new();
-	struct collect_set *sets = calloc(3, sizeof(*sets));
-
-	(void)state;
-	sets[0] = (struct collect_set){.labels = other, .n_labels = 1};
-	sets[1] = (struct collect_set){.labels = first, .n_labels = 1};
-	sets[2] = (struct collect_set){.labels = none, .n_labels = 1};
-	observe(&sets[1].reading, functions[2].buckets, 500, 2);
-	observe(&sets[2].reading, functions[2].buckets, 500, 3);
-	sets[0].reading.entries = 10; /* of sets that ended, and one that is open */
-	sets[0].reading.ended = 9;
-	for (int i = 0; i < 3; i++)
-		reading_add(&f->rows[2].reading, &sets[i].reading);
-	f->rows[2].sets = sets;
-	f->rows[2].n_sets = 3;
-	f->probes[2].target = &labelled;
-	char *text = scrape(&f->input);
-	assert_has(text, "uprobe_function_duration_seconds_count{target=\"db\",function=\"scan\","
-			 "team=\"storage\",container=\"other\"} 0");
-	assert_has(text, "uprobe_function_duration_seconds_count{target=\"db\",function=\"scan\","
-			 "team=\"storage\",container=\"c1\"} 2");
-	assert_has(text, "uprobe_function_duration_seconds_count{target=\"db\",function=\"scan\","
-			 "team=\"storage\",container=\"\"} 3");
-	assert_has(text, "uprobe_function_entries_total{target=\"db\",function=\"scan\"} 15");
-	assert_has(text, "uprobe_function_in_flight{target=\"db\",function=\"scan\"} 1");
-	assert_has(text, "uprobe_exporter_label_sets_ended_calls_total{target=\"db\","
-			 "function=\"scan\"} 9");
-	assert_lacks(text, "ended_calls_total{target=\"db\",function=\"run\"}");
-	free(text);
-	free(sets);
-	free(f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,7 +364,6 @@ int main(void)
 		cmocka_unit_test(the_floor_is_shown_by_kind),
 		cmocka_unit_test(the_exporter_shows_itself),
 		cmocka_unit_test(usdt_has_families_of_its_own),
-		cmocka_unit_test(labels_of_processes_are_on_the_data_only),
 		cmocka_unit_test(a_snapshot_outlives_its_input),
 	};
 
