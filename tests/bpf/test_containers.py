@@ -1,6 +1,7 @@
 """Files in containers: overlay roots with mount, pid and cgroup namespaces of their own."""
 
 import os
+import shutil
 import subprocess
 import time
 import unittest

@@ -74,16 +74,6 @@ static void counting_and_measuring_do_not_mix(void **state)
 	free(f);
 }
 
-static void observe(struct reading *reading, struct buckets buckets, uint64_t ns, uint64_t calls)
-{
-	struct up_bounds layout;
-
-	layout_build(buckets, &layout);
-	reading->cells[up_cell(&layout, ns)] += calls;
-	reading->entries += calls;
-	reading->sum_ns += ns * calls;
-}
-
 static void counts_add_up(void **state)
 {
 	struct fixture *f = fixture_new();

@@ -79,13 +79,14 @@ static inline struct fixture *fixture_new(void)
 		f->rows[i].probe = &f->probes[i];
 		f->rows[i].status.reason = REASON_SYMBOL_NOT_FOUND;
 	}
-	f->input = (struct collect_input){.rows = f->rows,
-					  .n_rows = COUNT(functions),
-					  .build = {"0.1.0", "abcdef", "session"},
-					  .last_reload_successful = true,
-					  .last_reload_success_unix = 1760000000.5,
-					  .map_memory_bytes = 3145728,
-					  .unheard = {[UP_UNHEARD_STARTED] = 7}};
+	f->input = (struct collect_input){
+		.rows = f->rows,
+		.n_rows = COUNT(functions),
+		.build = {.version = "0.1.0", .revision = "abcdef", .tier = "session"},
+		.last_reload_successful = true,
+		.last_reload_success_unix = 1760000000.5,
+		.map_memory_bytes = 3145728,
+		.unheard = {[UP_UNHEARD_STARTED] = 7}};
 	return f;
 }
 
@@ -121,6 +122,17 @@ static inline void assert_lacks(const char *text, const char *part)
 {
 	if (strstr(text, part))
 		fail_msg("%s in\n%s", part, text);
+}
+
+static inline void observe(struct reading *reading, struct buckets buckets, uint64_t ns,
+			   uint64_t calls)
+{
+	struct up_bounds layout;
+
+	layout_build(buckets, &layout);
+	reading->cells[up_cell(&layout, ns)] += calls;
+	reading->entries += calls;
+	reading->sum_ns += ns * calls;
 }
 
 #endif
