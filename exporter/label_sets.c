@@ -173,18 +173,27 @@ void label_sets_forget_all(struct probes *probes, struct target *target)
 
 /* ---- processes come ---- */
 
-static void fold(struct label_sets *sets, uint32_t group)
+static struct label_folded *folded_of(const struct label_sets *sets, uint32_t group)
 {
 	for (size_t i = 0; i < sets->folded.n; i++)
-		if (sets->folded.at[i] == group)
-			return;
-	*vec_push(&sets->folded) = group;
+		if (sets->folded.at[i].group == group)
+			return &sets->folded.at[i];
+	return NULL;
+}
+
+static void fold(struct label_sets *sets, uint32_t group)
+{
+	struct label_folded *folded = folded_of(sets, group);
+
+	if (!folded)
+		folded = vec_push(&sets->folded);
+	*folded = (struct label_folded){group, now_ns()};
 }
 
 static void unfold(struct label_sets *sets, uint32_t group)
 {
 	for (size_t i = sets->folded.n; i-- > 0;)
-		if (sets->folded.at[i] == group)
+		if (sets->folded.at[i].group == group)
 			sets->folded.at[i] = sets->folded.at[--sets->folded.n];
 }
 
@@ -253,7 +262,10 @@ struct look {
 	uint64_t now_ns;
 };
 
-/* A process of some filter keeps the sets of the targets with that filter. */
+/*
+ * A process of some filter keeps the sets of the targets with that filter; and its group where it
+ * got none, since another with that number would get the process' calls.
+ */
 static void see(void *context, pid_t pid, const struct up_selected *entry)
 {
 	const struct look *look = context;
@@ -266,9 +278,13 @@ static void see(void *context, pid_t pid, const struct up_selected *entry)
 			continue;
 		int filter = filters_of(look->probes->filters, target->spec, &err);
 		struct label_set *set = set_of_group(&target->label_sets, entry->group);
-		if (set && filter > 0 &&
-		    (entry->itself[filter - 1] || entry->inherited[filter - 1]))
+		if (filter <= 0 || !(entry->itself[filter - 1] || entry->inherited[filter - 1]))
+			continue;
+		struct label_folded *folded = folded_of(&target->label_sets, entry->group);
+		if (set)
 			set->seen_ns = look->now_ns;
+		if (folded)
+			folded->seen_ns = look->now_ns;
 	}
 }
 
@@ -317,16 +333,17 @@ static bool is_in_use(void *context, uint32_t group)
 	struct probes *probes = context;
 
 	for (size_t i = 0; i < probes->n_targets; i++)
-		if (set_of_group(&probes->targets[i].label_sets, group))
+		if (set_of_group(&probes->targets[i].label_sets, group) ||
+		    folded_of(&probes->targets[i].label_sets, group))
 			return true;
 	return false;
 }
 
-static void drop_ended_folded(struct probes *probes, struct label_sets *sets)
+static void drop_ended_folded(struct probes *probes, struct label_sets *sets, uint64_t now)
 {
 	pthread_mutex_lock(&probes->lock);
 	for (size_t i = sets->folded.n; i-- > 0;)
-		if (!groups_labels(probes->groups, sets->folded.at[i]))
+		if (now - sets->folded.at[i].seen_ns > probes->spec->limits.labels_keep_ns)
 			sets->folded.at[i] = sets->folded.at[--sets->folded.n];
 	pthread_mutex_unlock(&probes->lock);
 }
@@ -340,9 +357,9 @@ void label_sets_tick(struct probes *probes)
 	select_each(attach_select(probes->attach), see, &look);
 	for (size_t i = 0; i < probes->n_targets; i++)
 		end_old_sets(probes, &probes->targets[i], look.now_ns);
-	groups_drop_unused(probes->groups, is_in_use, probes);
 	for (size_t i = 0; i < probes->n_targets; i++)
-		drop_ended_folded(probes, &probes->targets[i].label_sets);
+		drop_ended_folded(probes, &probes->targets[i].label_sets, look.now_ns);
+	groups_drop_unused(probes->groups, is_in_use, probes);
 }
 
 /* ---- scrapes ---- */

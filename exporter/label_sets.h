@@ -29,9 +29,15 @@ struct label_set {
 	uint64_t seen_ns; /* when it last had a process, CLOCK_MONOTONIC */
 };
 
+/* A group that got no set. */
+struct label_folded {
+	uint32_t group;
+	uint64_t seen_ns; /* as of a set */
+};
+
 struct label_sets {
 	VEC(struct label_set) list;
-	VEC(uint32_t) folded; /* groups that got none */
+	VEC(struct label_folded) folded;
 };
 
 struct probes;
