@@ -273,9 +273,9 @@ struct up_rule {
 
 /* What holds for all filters. */
 struct up_filters {
-	__u32 n;       /* those in use are below it */
-	__u32 grouped; /* some need to know the group of each process */
-	__u32 spare;
+	__u32 n;	 /* those in use are below it */
+	__u32 grouped;	 /* some need to know the group of each process */
+	__u32 by_cgroup; /* which is told by its cgroup (v2) if anybody has seen that */
 	__u32 home_ns; /* the exporter's mount namespace: of processes in others it wants to hear */
 };
 

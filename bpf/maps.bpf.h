@@ -137,6 +137,16 @@ static __always_inline __u32 slot_number(__u32 slot, __u32 group)
 	return found ? *found : slot;
 }
 
+/* The same at a call's entry: what has no slot for the group is of none until its end. */
+static __always_inline __u32 slot_at_entry(__u32 slot, __u32 *group)
+{
+	__u32 number = slot_number(slot, *group);
+
+	if (number == slot)
+		*group = 0;
+	return number;
+}
+
 static __always_inline void count(__u64 *counter)
 {
 	__sync_fetch_and_add(counter, 1);

@@ -52,7 +52,7 @@ static __always_inline void mark_hit(struct pt_regs *ctx, const struct up_probe 
 	if (!is_selected(mark))
 		return;
 	__u32 group = group_now(mark);
-	struct up_slot *slot = entry ? slot_get(slot_number(entry->slot, group)) : NULL;
+	struct up_slot *slot = entry ? slot_get(slot_at_entry(entry->slot, &group)) : NULL;
 	if (!slot)
 		return;
 	if (mark->flags & UP_PROBE_COUNT_ONLY)

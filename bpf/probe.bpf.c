@@ -33,7 +33,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx)
 	if (!condition_holds(ctx, probe))
 		return false;
 	__u32 group = group_now(probe);
-	struct up_slot *slot = slot_get(slot_number(probe->slot, group));
+	struct up_slot *slot = slot_get(slot_at_entry(probe->slot, &group));
 	if (!slot)
 		return false;
 	count(&slot->entries);

@@ -303,11 +303,11 @@ static __always_inline __u32 group_of_cgroup(void)
 }
 
 /* False: the process is selected, and nobody knows its group. */
-static __always_inline bool regrouped(__u32 group)
+static __always_inline bool regrouped(__u32 group, bool by_cgroup)
 {
 	struct up_selected *entry = selected_now();
 
-	if (entry && group)
+	if (entry && (group || by_cgroup))
 		entry->group = group;
 	return !entry || entry->group;
 }
@@ -338,7 +338,7 @@ static __always_inline void select_started(void)
 			break;
 		start_one(i, &starting);
 	}
-	if (all->grouped && !regrouped(starting.group))
+	if (all->grouped && !regrouped(starting.group, all->by_cgroup))
 		ask(starting.tgid, true);
 	else if (starting.asks)
 		ask(starting.tgid, false);

@@ -74,7 +74,7 @@ void groups_free(struct groups *groups)
 void groups_set_wanted(struct groups *groups, bool wanted)
 {
 	if (groups->wanted != wanted)
-		select_set_grouped(groups->select, wanted);
+		select_set_grouped(groups->select, wanted, cgroups_id("/") != 0);
 	groups->wanted = wanted;
 }
 

@@ -100,7 +100,7 @@ int select_process(struct select *select, const struct select_decision *decision
 	return decide(select, args);
 }
 
-int select_set_grouped(struct select *select, bool grouped)
+int select_set_grouped(struct select *select, bool grouped, bool by_cgroup)
 {
 	struct up_filters all;
 	uint32_t zero = 0;
@@ -108,6 +108,7 @@ int select_set_grouped(struct select *select, bool grouped)
 	if (object_find(select->object->map_filters, &zero, &all))
 		return -errno;
 	all.grouped = grouped;
+	all.by_cgroup = by_cgroup;
 	return object_map_set(select->object->map_filters, 0, &all);
 }
 

@@ -53,8 +53,11 @@ int select_process(struct select *select, const struct select_decision *decision
 /* How often something was not done for want of room. In any thread. */
 uint64_t select_unheard(const struct select *select, enum up_unheard reason);
 
-/* Whether anybody needs to know each process's group. 0 or -errno. */
-int select_set_grouped(struct select *select, bool grouped);
+/*
+ * Whether anybody needs to know each process's group, and whether the cgroup (v2) tells it. 0 or
+ * -errno.
+ */
+int select_set_grouped(struct select *select, bool grouped, bool by_cgroup);
 /* Processes in this cgroup (v2) are in the group; 0: nobody knows any more. 0 or -errno. */
 int select_set_cgroup(struct select *select, uint64_t cgroup, uint32_t group);
 
