@@ -260,23 +260,30 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* How many of the file's probes touch every process that maps it: those not for one pid. */
+/* How many of the file's probes touch every process that maps it, and how many do not. */
 static void put_touched(struct strbuf *out, const struct plan *plan, const struct plan_file *file)
 {
-	size_t probes = 0, in_all = 0;
+	size_t probes = 0, in_each = 0, in_one = 0;
 
 	for (size_t i = 0; i < plan->n_probes; i++) {
 		const struct plan_probe *probe = &plan->probes[i];
 		if (probe->file != file || probe->reason)
 			continue;
 		probes++;
-		in_all += !probe->target->pid;
+		in_each += probe->per_process;
+		in_one += probe->target->pid != 0;
 	}
+	size_t in_all = probes - in_each - in_one;
 	if (probes)
 		strbuf_printf(out,
 			      "; %zu probe%s placed in every process that maps it, %zu in one "
 			      "process only",
-			      in_all, plural(in_all), probes - in_all);
+			      in_all, plural(in_all), in_one);
+	if (in_each)
+		strbuf_printf(out,
+			      ", %zu in each process that is selected (links per process, for 16 "
+			      "at most)",
+			      in_each);
 }
 
 static void put_files(struct strbuf *out, const struct plan *plan)

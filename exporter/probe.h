@@ -10,8 +10,9 @@
 struct probe {
 	const struct plan_probe *plan; /* never NULL; of one of the plans that are kept */
 	struct probe_status status;
-	int series;  /* -1 while there is none */
-	bool logged; /* its present outcome was */
+	int series;	       /* -1 while there is none */
+	enum reason held_back; /* why some selected process is not measured though it is attached */
+	bool logged;	       /* its present outcome was */
 };
 
 /* A probe that nothing was tried with yet. */

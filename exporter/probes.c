@@ -115,6 +115,7 @@ void probes_attach(struct probes *probes)
 	attach_first(probes, probes->plans.at[0]);
 	probes->settling = false;
 	filters_look(probes->filters);
+	held_back_look(probes);
 	loop_watch(probes->loop, filters_fd(probes->filters), on_started, probes);
 	atomic_store(&probes->ready, !*loop_stop_flag());
 }
@@ -190,6 +191,7 @@ void probes_retry(struct probes *probes)
 		if (now && worth_retrying(target, &stamp))
 			retry(probes, target, &stamp);
 	}
+	held_back_look(probes);
 }
 
 /* ---- scrapes ---- */
@@ -233,6 +235,10 @@ static struct collect_row row_of(const struct probes *probes, const struct targe
 	};
 
 	row.attached = probe->status.attached || is_elsewhere(target, probe);
+	if (row.attached && probe->held_back) {
+		row.attached = false;
+		row.status.reason = probe->held_back;
+	}
 	if (probe->series >= 0)
 		attach_read(probes->attach, probe->series, &row.reading);
 	label_sets_fill(probes, target, probe->series, arena, &row);

@@ -329,6 +329,7 @@ void probes_reload(struct probes *probes, struct spec *spec)
 	probes->settling = false;
 	elsewhere_renew(probes);
 	filters_look(probes->filters);
+	held_back_look(probes);
 	table_drop_unused(probes);
 	vec_fini(&reload.series);
 	vec_fini(&reload.moved);

@@ -67,6 +67,8 @@ static const char *label_name(const struct plan_probe *plan)
 /* Whom the link touches: see ARCHITECTURE.md. */
 static const char *placed_in(const struct probes *probes, const struct plan_probe *plan)
 {
+	if (plan->per_process)
+		return "each selected process";
 	return plan->target->pid && attach_pid_filter_covers_threads(probes->attach)
 		       ? "the selected process"
 		       : "every process that maps the file";

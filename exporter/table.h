@@ -134,6 +134,8 @@ void follow_take_back(struct probes *probes, struct target *target, dev_t dev, i
 void follow_drop(struct probes *probes, struct target *target, size_t at);
 /* Let go of other files that no process runs any more. */
 void follow_superseded(struct probes *probes, struct target *target);
+/* Links per process follow the selected processes; probes that some lack are shown as held back. */
+void held_back_look(struct probes *probes);
 /* Hear of the end of a filtered target's process. */
 void follow_process(struct probes *probes, struct target *target);
 

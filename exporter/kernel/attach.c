@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "kernel/attaching.h"
 #include "kernel/floor.h"
+#include "kernel/perprocess.h"
 #include "kernel/privs.h"
 #include "kernel/sweep.h"
 
@@ -102,6 +103,16 @@ int attacher_add_series(struct attach *attach, struct buckets buckets, struct er
 void attach_drop_process(struct attach *attach, pid_t pid)
 {
 	opened_close_process(&attach->opened, pid);
+}
+
+void attach_follow_selected(struct attach *attach)
+{
+	perprocess_follow(&attach->opened);
+}
+
+enum reason attach_held_back(const struct attach *attach, int series, char *detail, size_t size)
+{
+	return perprocess_held_back(&attach->opened, series, detail, size);
 }
 
 void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino)

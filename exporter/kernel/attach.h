@@ -102,6 +102,21 @@ void attach_drop_file(struct attach *attach, dev_t dev, ino_t ino);
 /* The process of pid-filtered links has ended: close its links. Its series stay readable. */
 void attach_drop_process(struct attach *attach, pid_t pid);
 
+/* Processes that get links of their own (plan_probe.per_process), of one filter. */
+#define ATTACH_MOST_PROCESSES 16
+
+/*
+ * Give processes that were selected since the links per process that they lack, and close those of
+ * processes that have ended or are not selected any more. A few times a second.
+ */
+void attach_follow_selected(struct attach *attach);
+
+/*
+ * Why some selected process lacks its links to the probes of this series, with `detail` for people;
+ * REASON_NONE when none does, or there are no links per process.
+ */
+enum reason attach_held_back(const struct attach *attach, int series, char *detail, size_t size);
+
 /* These probes into a file count no longer; a link is closed when all of its probes are gone. */
 void attach_drop_series(struct attach *attach, dev_t dev, ino_t ino, const int *series, size_t n);
 

@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "kernel/group.h"
 #include "kernel/linking.h"
+#include "kernel/perprocess.h"
 #include "kernel/privs.h"
 #include "kernel/refuse.h"
 
@@ -56,8 +57,8 @@ static void enable_list(struct attach *attach, const struct group *group,
 	}
 }
 
-static void enable_group(struct attach *attach, const struct group *group,
-			 const struct linked *linked, struct attaching *attaching)
+static void enable_group(struct attach *attach, struct group *group, const struct linked *linked,
+			 struct attaching *attaching)
 {
 	struct open_group *open = vec_push(&attach->opened.groups);
 
@@ -81,6 +82,8 @@ static void enable_group(struct attach *attach, const struct group *group,
 		result->reason = REASON_NONE;
 		result->detail[0] = '\0';
 	}
+	if (group->filter)
+		open->per_process = perprocess_new(group);
 }
 
 static void refuse_group(const struct group *group, struct attach_result *results,
@@ -115,6 +118,22 @@ static bool may_link_openly(const struct group *group, const struct spec_target 
 	return !against;
 }
 
+/* Links per process need the kernel's filter, and to be few: the perf tier has some for each site.
+ */
+static bool may_link_processes(const struct attach *attach, const struct group *group,
+			       struct attach_result *results)
+{
+	if (attach->loaded.feature.pid_filter && attach_tier(attach) != TIER_PERF &&
+	    privs_in_initial_pid_namespace())
+		return true;
+	refuse_group(group, results, REASON_HOST_COST,
+		     "more programs than limits.host_programs map the file, and the selected "
+		     "processes cannot get links of their own here (that takes a kernel from 6.10, "
+		     "not the perf tier, and the host's pid namespace): process: {pid: N}, or "
+		     "host_cost: allow");
+	return false;
+}
+
 static void attach_group(struct attach *attach, struct group *group, struct attaching *attaching)
 {
 	const struct spec_target *target = attaching->plan->probes[group->entries.owners[0]].target;
@@ -131,7 +150,14 @@ static void attach_group(struct attach *attach, struct group *group, struct atta
 	if (group->pid && !attach->loaded.feature.pid_filter &&
 	    !may_link_openly(group, target, attaching->results))
 		return;
+	if (group->filter && !may_link_processes(attach, group, attaching->results))
+		return;
 	linking_open(&linking, &linked);
+	if (group->filter) { /* ours were a trial; the processes get theirs when they are selected
+			      */
+		linkset_close(&linked.entries);
+		linkset_close(&linked.exits);
+	}
 	if (group->entries.n) {
 		enable_group(attach, group, &linked, attaching);
 		return;
@@ -204,9 +230,10 @@ static bool take_ids(struct attach *attach, struct attaching *attaching, size_t 
  * when it is a group by itself, and makes room for others.
  */
 static struct group *group_for(const struct attach *attach, struct attaching *attaching,
-			       const struct plan_probe *probe)
+			       size_t index)
 {
-	return group_of(&attaching->groups, probe, attach_tier(attach) == TIER_PERF);
+	return group_of(&attaching->groups, &attaching->plan->probes[index],
+			attaching->results[index].filter, attach_tier(attach) == TIER_PERF);
 }
 
 /* The flag of probes whose calls are told apart by the groups of processes. */
@@ -219,7 +246,7 @@ static uint32_t grouped(const struct plan_probe *probe)
 static void add_marks(struct attach *attach, struct attaching *attaching, size_t index)
 {
 	const struct plan_probe *probe = &attaching->plan->probes[index];
-	struct group *group = group_for(attach, attaching, probe);
+	struct group *group = group_for(attach, attaching, index);
 
 	if (!take_ids(attach, attaching, index, probe->n_marks))
 		return;
@@ -263,7 +290,7 @@ static void add_function(struct attach *attach, struct attaching *attaching, siz
 		[STRATEGY_RETURN_SITES] = UP_PROBE_RETURN_SITES,
 	};
 	const struct plan_probe *probe = &attaching->plan->probes[index];
-	struct group *group = group_for(attach, attaching, probe);
+	struct group *group = group_for(attach, attaching, index);
 	struct member *member = &attaching->members[index];
 	struct maps_site entry = {
 		.sp_adjust = probe->entry_sp_adjust,

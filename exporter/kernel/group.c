@@ -4,18 +4,22 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 
-struct group *group_of(struct group_list *groups, const struct plan_probe *probe, bool alone)
+struct group *group_of(struct group_list *groups, const struct plan_probe *probe, int filter,
+		       bool alone)
 {
+	int own = probe->per_process ? filter : 0;
+
 	/* From the last: probes come in the config's order, so it is nearly always that one. */
 	for (size_t i = groups->n; !alone && i-- > 0;) {
 		struct group *group = &groups->at[i];
 		if (group->file == probe->file && group->pid == probe->target->pid &&
-		    group->strategy == probe->strategy)
+		    group->filter == own && group->strategy == probe->strategy)
 			return group;
 	}
 	struct group *group = vec_push(groups);
 	group->file = probe->file;
 	group->pid = probe->target->pid;
+	group->filter = own;
 	group->strategy = probe->strategy;
 	return group;
 }
@@ -55,7 +59,7 @@ void site_list_filter(struct site_list *list, bool (*keep)(const void *context, 
 	list->n = kept;
 }
 
-static void site_list_fini(struct site_list *list)
+void site_list_fini(struct site_list *list)
 {
 	free(list->offsets);
 	free(list->cookies);

@@ -36,13 +36,16 @@ static void drop_refused(const struct linking *linking)
 static struct link_sites sites_of(const struct linking *linking, const struct site_list *list,
 				  const char *path)
 {
+	/* Links per process are tried on ourselves. */
+	pid_t pid = linking->group->filter ? getpid() : linking->group->pid;
+
 	return (struct link_sites){
 		.path = path,
 		.offsets = list->offsets,
 		.cookies = list->cookies,
 		.semaphores = linking->group->strategy == STRATEGY_USDT ? list->semaphores : NULL,
 		.n = list->n,
-		.pid = linking->loaded->feature.pid_filter ? linking->group->pid : 0,
+		.pid = linking->loaded->feature.pid_filter ? pid : 0,
 	};
 }
 
@@ -154,8 +157,7 @@ static int link_list(const struct linking *linking, const struct site_list *list
 	return result;
 }
 
-/* Exits first: a call that is counted at its entry must find its exits probed. */
-static int link_once(const struct linking *linking, const char *path, struct linked *linked)
+enum link_kind linking_kind(enum exit_strategy strategy)
 {
 	static const enum link_kind kinds[] = {
 		[STRATEGY_NONE] = LINK_ENTRY,
@@ -163,8 +165,15 @@ static int link_once(const struct linking *linking, const char *path, struct lin
 		[STRATEGY_RETURN_SITES] = LINK_ENTRY,
 		[STRATEGY_USDT] = LINK_MARK,
 	};
+
+	return kinds[strategy];
+}
+
+/* Exits first: a call that is counted at its entry must find its exits probed. */
+static int link_once(const struct linking *linking, const char *path, struct linked *linked)
+{
 	const struct group *group = linking->group;
-	enum link_kind kind = kinds[group->strategy];
+	enum link_kind kind = linking_kind(group->strategy);
 	int result = link_list(linking, &group->exits, path, LINK_EXIT, &linked->exits);
 
 	if (result)

@@ -22,9 +22,13 @@ struct linked {
 	struct linkset entries, exits;
 };
 
+/* How the entries of a group are linked. */
+enum link_kind linking_kind(enum exit_strategy strategy);
+
 /*
  * Link the group's probes, whose records must be disabled. What is refused is dropped from the
  * group's lists; what is left there is linked. Without anything left there is nothing to close.
+ * A group with links per process is linked to ourselves, to learn what is refused.
  */
 void linking_open(const struct linking *linking, struct linked *linked);
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/sort.h"
 #include "base/vec.h"
+#include "kernel/perprocess.h"
 #include "kernel/sweep.h"
 
 void opened_give_back(struct opened *opened, const struct member *member)
@@ -41,10 +42,12 @@ static void sweep(struct opened *opened, const struct open_group *group, const b
 static void close_group(struct opened *opened, struct open_group *group)
 {
 	linkset_close_entries(&group->linked.entries);
+	perprocess_close_entries(group->per_process);
 	for (size_t i = 0; i < group->members.n; i++)
 		disable(opened, &group->members.at[i]);
 	linkset_close(&group->linked.entries);
 	linkset_close(&group->linked.exits);
+	perprocess_free(group->per_process);
 	sweep(opened, group, NULL);
 	for (size_t i = 0; i < group->members.n; i++)
 		opened_give_back(opened, &group->members.at[i]);

@@ -28,6 +28,7 @@ struct open_group {
 	bool keeps_calls; /* in the map `calls` */
 	size_t n_entries; /* linked */
 	VEC(struct member) members;
+	struct per_process *per_process; /* owned: the links are there, `linked` has none; NULL */
 };
 
 struct opened_file {

@@ -88,6 +88,7 @@ struct plan_probe {
 	size_t n_sites;
 	const struct plan_mark *marks; /* STRATEGY_USDT: n_marks */
 	size_t n_marks;
+	bool per_process; /* each process that is selected gets links of its own */
 	/* An earlier probe of this plan with the same file, site, filter and settings, whose
 	 * measurement this one shows as well; NULL when it is attached by itself. */
 	const struct plan_probe *shared_with;

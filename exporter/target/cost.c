@@ -5,7 +5,7 @@
 #include <string.h>
 
 const char cost_ways_out[] =
-	"name one process (process: {pid: N}), or accept the cost (host_cost: allow)";
+	"name the processes (process: ...), or accept the cost (host_cost: allow)";
 
 /* Libraries that every program of a machine maps, whatever is running at the moment; `*`: any end.
  */

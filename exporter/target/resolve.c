@@ -180,6 +180,9 @@ static bool decide_cost(struct plan *plan, struct job *job, struct plan_probe *p
 		warn(plan, probe, job->cost);
 		return true;
 	}
+	probe->per_process = spec_process_is_set(&target->process);
+	if (probe->per_process) /* no other pays */
+		return true;
 	refuse(probe, REASON_HOST_COST,
 	       arena_printf(&plan->arena, "%s: %s", job->cost, cost_ways_out));
 	return false;

@@ -24,7 +24,7 @@ static void groups_by_file_process_and_strategy(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 6; i++)
-		site_list_add(&group_of(&groups, &probes[i], false)->entries,
+		site_list_add(&group_of(&groups, &probes[i], 0, false)->entries,
 			      &(struct site){.offset = i, .cookie = i + 10, .owner = i});
 	assert_int_equal(groups.n, 5);
 	assert_int_equal(groups.at[0].entries.n, 2);
@@ -48,7 +48,7 @@ static void lists_grow_and_are_filtered_in_step(void **state)
 	struct spec_target target = {.name = "t"};
 	const struct plan_probe probe = {.target = &target, .file = &file};
 	struct group_list groups = {0};
-	struct site_list *exits = &group_of(&groups, &probe, false)->exits;
+	struct site_list *exits = &group_of(&groups, &probe, 0, false)->exits;
 
 	(void)state;
 	for (size_t i = 0; i < 1000; i++)

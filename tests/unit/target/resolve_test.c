@@ -323,7 +323,7 @@ static void the_c_library_costs_the_host(void **state)
 	(void)state;
 	one_resolve(&one, libc_path(), "malloc", EXIT_URETPROBE, 0, HOST_COST_REFUSE);
 	assert_int_equal(one.probe->reason, REASON_HOST_COST);
-	assert_non_null(strstr(one.probe->detail, "process: {pid: N}"));
+	assert_non_null(strstr(one.probe->detail, "process: "));
 	assert_non_null(strstr(one.probe->detail, "host_cost: allow"));
 	assert_true(one.probe->file->mapping_processes >= 1);
 	one_free(&one);
@@ -343,6 +343,25 @@ static void the_c_library_costs_the_host(void **state)
 	one_resolve(&one, libc_path(), "malloc", EXIT_AUTO, getpid(), HOST_COST_REFUSE);
 	assert_int_equal(one.probe->reason, REASON_NONE);
 	assert_int_equal(one.probe->strategy, STRATEGY_RETURN_SITES);
+	one_free(&one);
+}
+
+static void selected_processes_get_links_of_their_own(void **state)
+{
+	struct one one;
+
+	(void)state;
+	one_resolve(&one, libc_path(), "malloc", EXIT_URETPROBE, 0, HOST_COST_REFUSE);
+	assert_false(one.probe->per_process);
+	for (int allow = 0; allow < 2; allow++) {
+		plan_free(one.plan);
+		one.target.process.comm = "x";
+		one.target.host_cost = allow ? HOST_COST_ALLOW : HOST_COST_REFUSE;
+		one.plan = resolve_plan(&one.spec, NULL);
+		one.probe = &one.plan->probes[0];
+		assert_int_equal(one.probe->reason, REASON_NONE);
+		assert_int_equal(one.probe->per_process, !allow);
+	}
 	one_free(&one);
 }
 
@@ -424,6 +443,7 @@ int main(void)
 		cmocka_unit_test(a_file_reached_by_two_paths_is_one_file),
 		cmocka_unit_test(folded_functions_are_noticed),
 		cmocka_unit_test(the_c_library_costs_the_host),
+		cmocka_unit_test(selected_processes_get_links_of_their_own),
 		cmocka_unit_test(the_process_must_live),
 		cmocka_unit_test(a_thousand_functions_take_one_pass),
 	};
