@@ -18,7 +18,7 @@ CLANG   ?= clang
 VERSION := $(shell cat VERSION 2>/dev/null || echo 0.0.0)
 REVISION := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
-PKGS     := libbpf libelf libmicrohttpd yaml-0.1 zlib
+PKGS     := libbpf libelf libmicrohttpd libseccomp yaml-0.1 zlib
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
 # Zydis and libiberty come without a .pc file.
 PKG_LIBS   = $(shell pkg-config --libs $(PKGS)) -lZydis -liberty

@@ -19,6 +19,7 @@ libc6-dev            build
 libelf-dev           build
 libiberty-dev        build
 libmicrohttpd-dev    build
+libseccomp-dev       build
 libyaml-dev          build
 libzydis-dev         build
 linux-libc-dev       build

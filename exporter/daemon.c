@@ -103,6 +103,16 @@ static int start_attacher(struct daemon *daemon)
 	return 0;
 }
 
+/* Ports may be below 1024, and threads have the capabilities of the one that started them. */
+static void give_up_privileges(void *context)
+{
+	struct daemon *daemon = context;
+	struct confinement done = confine(daemon->options->confine, attach_tier(daemon->attach));
+
+	daemon->scrape.build.capabilities = done.capabilities ? "dropped" : "kept";
+	daemon->scrape.build.syscalls = done.syscalls ? "filtered" : "any";
+}
+
 static int start_server(struct daemon *daemon)
 {
 	struct http_options options = {
@@ -111,6 +121,8 @@ static int start_server(struct daemon *daemon)
 		.inherit = daemon->options->systemd_socket,
 		.routes = daemon->scrape.routes,
 		.n_routes = daemon->scrape.n_routes,
+		.before_threads = give_up_privileges,
+		.before_threads_context = daemon,
 	};
 	struct err err;
 

@@ -65,6 +65,11 @@ static int set_perf_force(struct options *options, const char *value)
 	return 0;
 }
 
+static int set_confine(struct options *options, const char *value)
+{
+	return confine_parse(value, &options->confine);
+}
+
 static int set_auto_reload(struct options *options, const char *value)
 {
 	(void)value;
@@ -143,6 +148,9 @@ static const struct flag flags[] = {
 	 "works)"},
 	{"kernel.perf-force", NULL, ON(COMMAND_SERVE), set_perf_force,
 	 "let the perf tier take more than 100 functions, though it detaches slowly"},
+	{"security.confine", "WHAT", ON(COMMAND_SERVE), set_confine,
+	 "what to give up once started: all (the default: capabilities and system calls that "
+	 "running does not need), capabilities or none"},
 	{"json", NULL, ON(COMMAND_CHECK) | ON(COMMAND_LIST) | ON(COMMAND_DOCTOR), set_json,
 	 "print JSON"},
 	{"functions", NULL, ON(COMMAND_LIST), set_functions, "list functions (the default)"},

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "confine.h"
 #include "kernel/tier.h"
 
 enum command {
@@ -35,6 +36,7 @@ struct options {
 	enum log_format log_format;
 	enum tier tier;
 	bool perf_force;
+	enum confine_level confine;	    /* serve */
 	bool json;			    /* check, list, doctor */
 	bool auto_reload, enable_lifecycle; /* serve */
 	bool functions, usdt;		    /* list */

@@ -32,12 +32,21 @@ static void add_build(struct builder *builder, const struct collect_build *build
 		.help = "The kernel mechanism that probes are attached with.",
 		.type = FAMILY_INFO,
 	};
+	static const struct family confinement_info = {
+		.name = "uprobe_exporter_confinement_info",
+		.help = "What the exporter gave up once it had started.",
+		.type = FAMILY_INFO,
+	};
 	const struct label version[] = {{"version", build->version}, {"revision", build->revision}};
 	const struct label tier = {"tier", build->tier};
+	const struct label confinement[] = {{"capabilities", build->capabilities},
+					    {"syscalls", build->syscalls}};
 
 	add_exporter_info(builder, &build_info, version, COUNT(version));
 	if (build->tier)
 		add_exporter_info(builder, &tier_info, &tier, 1);
+	if (build->capabilities)
+		add_exporter_info(builder, &confinement_info, confinement, COUNT(confinement));
 }
 
 static void add_reload(struct builder *builder, const struct collect_input *input)

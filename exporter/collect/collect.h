@@ -55,6 +55,7 @@ struct collect_target {
 
 struct collect_build {
 	const char *version, *revision, *tier; /* tier: the kernel mechanism in use */
+	const char *capabilities, *syscalls;   /* "dropped" or "kept"; "filtered" or "any" */
 	const struct probe_floor *floors;      /* n_floors, measured at start */
 	size_t n_floors;
 };

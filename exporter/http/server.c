@@ -150,6 +150,8 @@ int http_start(const struct http_options *options, struct http_server **out, str
 						    .n_routes = options->n_routes,
 						    .workers = &server->workers};
 	if (!code) {
+		if (options->before_threads)
+			options->before_threads(options->before_threads_context);
 		code = start_threads_without_signals(server);
 		if (code)
 			err_set(err, code, REASON_OUT_OF_RESOURCES,

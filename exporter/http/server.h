@@ -36,6 +36,9 @@ struct http_route {
 };
 
 struct http_options {
+	/* Called when the sockets are open and before any thread is started; may be NULL. */
+	void (*before_threads)(void *context);
+	void *before_threads_context;
 	const char *const *listen; /* n_listen addresses: ":10435", "127.0.0.1:0", "[::1]:9000" */
 	size_t n_listen;
 	bool inherit; /* instead: the sockets that the service manager passes, see listen_inherit */

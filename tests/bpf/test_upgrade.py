@@ -216,7 +216,8 @@ class Upgrade(unittest.TestCase):
 
         with open(go, "w", encoding="utf-8"):
             pass
-        with Exporter(config(target(file, "work")), env=dict(os.environ, **env)) as e:
+        with Exporter(config(target(file, "work")), env=dict(os.environ, **env),
+                      arguments=["--security.confine=capabilities"]) as e:  # libswaps renames
             self.assertFalse(os.path.exists(go))
             count_then(1000)
             swap_then(lambda: os.rename(others[1], file))

@@ -39,6 +39,7 @@ static void serves_by_default(void **state)
 	assert_string_equal(options.telemetry_path, "/metrics");
 	assert_int_equal(options.tier, TIER_AUTO);
 	assert_false(options.perf_force);
+	assert_int_equal(options.confine, CONFINE_ALL);
 }
 
 static void takes_both_spellings(void **state)
@@ -49,8 +50,10 @@ static void takes_both_spellings(void **state)
 	assert_int_equal(PARSE(&options, ARG("serve"), ARG("--config.file"), ARG("b.yaml"),
 			       ARG("--web.listen-address=:1"), ARG("--web.listen-address"),
 			       ARG("[::1]:2"), ARG("--kernel.tier=multi"), ARG("--log.level=debug"),
-			       ARG("--log.format=json"), ARG("--kernel.perf-force")),
+			       ARG("--log.format=json"), ARG("--kernel.perf-force"),
+			       ARG("--security.confine=none")),
 			 0);
+	assert_int_equal(options.confine, CONFINE_NONE);
 	assert_string_equal(options.config_file, "b.yaml");
 	assert_int_equal(options.n_listen, 2);
 	assert_string_equal(options.listen[1], "[::1]:2");
@@ -118,6 +121,8 @@ static void refuses(void **state)
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("stray")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--log.level=loud")), 0);
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--kernel.tier=best")), 0);
+	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--security.confine=no")),
+			     0);
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--kernel.perf-force=1")),
 			     0);
 	assert_int_not_equal(PARSE(&options, ARG("--config.file=x"), ARG("--web.telemetry-path=m")),
