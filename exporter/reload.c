@@ -3,6 +3,7 @@
  * configured as before goes on, in the same series and under the same links; the rest is let go of
  * and attached as at start.
  */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -298,6 +299,14 @@ static void tell_limits(const struct spec_limits *now, const struct spec_limits 
 			 LOG_STR("limits", "series, in_flight, shards"));
 }
 
+/* For a moment there were two of everything; what is free between the rest stays free otherwise. */
+static void give_memory_back(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
 void probes_reload(struct probes *probes, struct spec *spec)
 {
 	struct reload reload = {
@@ -335,6 +344,7 @@ void probes_reload(struct probes *probes, struct spec *spec)
 	vec_fini(&reload.moved);
 	free(reload.owners);
 	free(reload.same);
+	give_memory_back();
 }
 
 void probes_reload_failed(struct probes *probes)

@@ -20,8 +20,8 @@ from victim import Victim, wait_until
 CYCLES = int(os.environ.get("UP_LONG_CYCLES", 150))
 RECORD = 64  # sizeof(struct up_probe); its words: slot, bounds, flags, generation
 NO_GENERATION = 0xffffffff
-# The heap is not given back to the last byte: this much for all cycles, however many they are.
-ANONYMOUS_MORE = 2 << 20
+# The heap is not given back to the last page: this much for all cycles, however many they are.
+ANONYMOUS_MORE = 256 << 10
 
 Held = collections.namedtuple("Held", "bpf descriptors records slots memory anonymous")
 
