@@ -169,8 +169,12 @@ class Unit(OnMachine):
         text = self.machine.run("cat", f"/proc/{self.pid()}/status").stdout
         status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
         wanted = sum(1 << number for number in CAPABILITIES.values())
-        for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        for name in ("CapPrm", "CapEff", "CapBnd"):
             self.assertEqual(int(status[name], 16), wanted, name)
+        for name in ("CapInh", "CapAmb"):  # nothing is executed that they could be for
+            self.assertEqual(int(status[name], 16), 0, name)
+        self.assertEqual(self.scrape().value("uprobe_exporter_confinement_info",
+                                             capabilities="dropped", syscalls="filtered"), 1)
         self.assertNotEqual(status["Uid"].split()[1], "0")
         self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
 
