@@ -183,12 +183,14 @@ void select_clear(struct select *select, uint32_t filter)
 
 void select_forget_told(struct select *select)
 {
-	int map_fd = select->object->map_told;
-	uint32_t key;
+	uint32_t keys[BATCH], values[BATCH], cursor, n;
+	int result = 0;
 
-	while (!bpf_map_get_next_key(map_fd, NULL, &key))
-		if (object_drop(map_fd, &key))
-			return;
+	while (!result) { /* ENOENT: it is empty */
+		n = BATCH;
+		result = bpf_map_lookup_and_delete_batch(select->object->map_told, NULL, &cursor,
+							 keys, values, &n, NULL);
+	}
 }
 
 int select_started_fd(const struct select *select)

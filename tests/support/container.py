@@ -10,7 +10,7 @@ import tempfile
 
 import victim
 
-PATH = "/app/threads"
+PATH = f"/app/threads{os.getpid()}"  # not that of another run beside this one
 
 _libc = ctypes.CDLL(None, use_errno=True)
 NEW_NS, NEW_CGROUP, NEW_PID = 0x00020000, 0x02000000, 0x20000000  # CLONE_* of sched.h
