@@ -33,6 +33,7 @@ static const int plain[] = {
 	/* probes: after a reload, an upgrade, a start of a process */
 	NUMBER(bpf), NUMBER(perf_event_open), NUMBER(pidfd_open),
 #ifdef __x86_64__
+	335, /* uretprobe(2): the kernel's own, when somebody probes returns in what we map */
 	336, /* uprobe(2): asks whether it is there, see nop5.c */
 #endif
 	/* the loop, and libmicrohttpd's */

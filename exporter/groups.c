@@ -14,6 +14,10 @@
 /* How long the kubelet may take to make a pod's folder of logs. */
 enum { NAME_SECONDS = 5 };
 
+/* Of one group that the kernel knows: those in no container are in as many as there are services.
+ */
+enum { MOST_CGROUPS = 64 };
+
 struct group {
 	uint32_t number; /* 0: it waits for the name of its pod */
 	time_t since;	 /* it was seen first */
@@ -162,6 +166,11 @@ static void note_cgroup(struct groups *groups, struct group *group, struct procv
 	for (size_t i = 0; i < group->cgroups.n; i++)
 		if (group->cgroups.at[i] == cgroup)
 			return;
+	if (group->cgroups.n == MOST_CGROUPS) { /* the oldest: where it lives on, it is asked for */
+		select_set_cgroup(groups->select, group->cgroups.at[0], 0);
+		memmove(&group->cgroups.at[0], &group->cgroups.at[1],
+			--group->cgroups.n * sizeof(group->cgroups.at[0]));
+	}
 	if (!select_set_cgroup(groups->select, cgroup, group->number))
 		*vec_push(&group->cgroups) = cgroup;
 }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sort.h"
 #include "kernel/select.h"
 #include "table.h"
 
@@ -22,18 +23,18 @@ static uint64_t now_ns(void)
 
 /* ---- sets ---- */
 
-static bool has_group(const struct label_set *set, uint32_t group)
+static struct label_group *group_in(const struct label_set *set, uint32_t group)
 {
 	for (size_t i = 0; i < set->groups.n; i++)
-		if (set->groups.at[i] == group)
-			return true;
-	return false;
+		if (set->groups.at[i].group == group)
+			return &set->groups.at[i];
+	return NULL;
 }
 
 static struct label_set *set_of_group(struct label_sets *sets, uint32_t group)
 {
 	for (size_t i = 0; i < sets->list.n; i++)
-		if (has_group(&sets->list.at[i], group))
+		if (group_in(&sets->list.at[i], group))
 			return &sets->list.at[i];
 	return NULL;
 }
@@ -97,13 +98,11 @@ static const struct label_series *series_for(const struct label_set *set, int of
 	return NULL;
 }
 
-static void put_groups(struct probes *probes, const struct label_set *set,
-		       const struct label_series *series)
+static void put_group(struct probes *probes, uint32_t group, const struct label_series *series)
 {
-	for (size_t i = 0; i < set->groups.n; i++)
-		if (attach_put_group(probes->attach, series->of, set->groups.at[i], series->series))
-			log_warn("calls of a container are counted under `other`",
-				 LOG_STR("why", "no room in the map of label sets"));
+	if (attach_put_group(probes->attach, series->of, group, series->series))
+		log_debug("calls of a container are counted under `other`",
+			  LOG_STR("why", "no room in the map of label sets"));
 }
 
 static void add_series(struct probes *probes, struct label_set *set, const struct probe *probe)
@@ -124,16 +123,23 @@ static void add_series(struct probes *probes, struct label_set *set, const struc
 	pthread_mutex_lock(&probes->lock);
 	*vec_push(&set->series) = series;
 	pthread_mutex_unlock(&probes->lock);
-	put_groups(probes, set, &series);
+	for (size_t i = 0; i < set->groups.n; i++)
+		put_group(probes, set->groups.at[i].group, &series);
 }
 
-/* Give back a set's series number `at`. */
+/* Keep calls away from one of a set's series. */
+static void cut_series(struct probes *probes, const struct label_set *set,
+		       const struct label_series *series)
+{
+	for (size_t i = 0; i < set->groups.n; i++)
+		attach_drop_group(probes->attach, series->of, set->groups.at[i].group);
+}
+
+/* Give back a set's series number `at`, which no call leads to any more. Under the locks. */
 static void end_series(struct probes *probes, struct label_set *set, size_t at)
 {
 	struct label_series series = set->series.at[at];
 
-	for (size_t i = 0; i < set->groups.n; i++)
-		attach_drop_group(probes->attach, series.of, set->groups.at[i]);
 	attach_end_group_series(probes->attach, series.of, series.series, series.counts);
 	set->series.at[at] = set->series.at[--set->series.n];
 }
@@ -147,33 +153,35 @@ void label_sets_renew(struct probes *probes, struct target *target)
 					   &target->probes[j]);
 }
 
-static int by_number(const void *left, const void *right)
+static bool stands_for(const struct label_series *own, const int *series, size_t n)
 {
-	int a = *(const int *)left, b = *(const int *)right;
+	return n == LABEL_SETS_ALL ||
+	       (n && bsearch(&own->of, series, n, sizeof(*series), sort_by_number));
+}
 
-	return (a > b) - (a < b);
+void label_sets_cut(struct probes *probes, struct target *target, const int *series, size_t n)
+{
+	for (size_t i = 0; i < target->label_sets.list.n; i++) {
+		const struct label_set *set = &target->label_sets.list.at[i];
+		for (size_t j = 0; j < set->series.n; j++)
+			if (stands_for(&set->series.at[j], series, n))
+				cut_series(probes, set, &set->series.at[j]);
+	}
 }
 
 void label_sets_forget(struct probes *probes, struct target *target, const int *series, size_t n)
 {
 	for (size_t i = 0; i < target->label_sets.list.n; i++) {
 		struct label_set *set = &target->label_sets.list.at[i];
-		for (size_t j = set->series.n; n && j-- > 0;)
-			if (bsearch(&set->series.at[j].of, series, n, sizeof(*series), by_number))
+		for (size_t j = set->series.n; j-- > 0;)
+			if (stands_for(&set->series.at[j], series, n))
 				end_series(probes, set, j);
 	}
 }
 
-void label_sets_forget_all(struct probes *probes, struct target *target)
-{
-	for (size_t i = 0; i < target->label_sets.list.n; i++)
-		while (target->label_sets.list.at[i].series.n)
-			end_series(probes, &target->label_sets.list.at[i], 0);
-}
-
 /* ---- processes come ---- */
 
-static struct label_folded *folded_of(const struct label_sets *sets, uint32_t group)
+static struct label_group *folded_of(const struct label_sets *sets, uint32_t group)
 {
 	for (size_t i = 0; i < sets->folded.n; i++)
 		if (sets->folded.at[i].group == group)
@@ -183,11 +191,11 @@ static struct label_folded *folded_of(const struct label_sets *sets, uint32_t gr
 
 static void fold(struct label_sets *sets, uint32_t group)
 {
-	struct label_folded *folded = folded_of(sets, group);
+	struct label_group *folded = folded_of(sets, group);
 
 	if (!folded)
 		folded = vec_push(&sets->folded);
-	*folded = (struct label_folded){group, now_ns()};
+	*folded = (struct label_group){group, now_ns()};
 }
 
 static void unfold(struct label_sets *sets, uint32_t group)
@@ -222,14 +230,14 @@ static void take_group(struct probes *probes, struct target *target, uint32_t gr
 	if (!set)
 		set = add_set(probes, target, labels);
 	if (set) {
-		*vec_push(&set->groups) = group;
+		*vec_push(&set->groups) = (struct label_group){group, now_ns()};
 		unfold(sets, group);
 	} else {
 		fold(sets, group);
 	}
 	pthread_mutex_unlock(&probes->lock);
 	for (size_t i = 0; set && i < set->series.n; i++)
-		put_groups(probes, set, &set->series.at[i]);
+		put_group(probes, group, &set->series.at[i]);
 	label_sets_renew(probes, target);
 }
 
@@ -280,9 +288,9 @@ static void see(void *context, pid_t pid, const struct up_selected *entry)
 		struct label_set *set = set_of_group(&target->label_sets, entry->group);
 		if (filter <= 0 || !(entry->itself[filter - 1] || entry->inherited[filter - 1]))
 			continue;
-		struct label_folded *folded = folded_of(&target->label_sets, entry->group);
+		struct label_group *folded = folded_of(&target->label_sets, entry->group);
 		if (set)
-			set->seen_ns = look->now_ns;
+			group_in(set, entry->group)->seen_ns = set->seen_ns = look->now_ns;
 		if (folded)
 			folded->seen_ns = look->now_ns;
 	}
@@ -305,27 +313,48 @@ static bool has_open_calls(const struct probes *probes, const struct label_set *
 static void end_set(struct probes *probes, struct target *target, size_t at)
 {
 	struct label_sets *sets = &target->label_sets;
+	struct label_set *set = &sets->list.at[at];
 
+	for (size_t i = 0; i < set->series.n; i++)
+		cut_series(probes, set, &set->series.at[i]);
+	attach_wait(probes->attach);
 	pthread_mutex_lock(&probes->sweep_lock);
 	pthread_mutex_lock(&probes->lock);
-	struct label_set *set = &sets->list.at[at];
 	while (set->series.n)
 		end_series(probes, set, set->series.n - 1);
 	fini_set(set);
-	select_forget_told(attach_select(probes->attach));
 	sets->list.at[at] = sets->list.at[--sets->list.n];
 	pthread_mutex_unlock(&probes->lock);
 	pthread_mutex_unlock(&probes->sweep_lock);
+	select_forget_told(attach_select(probes->attach));
+}
+
+/* Groups of a set whose last process ended long ago while the set goes on. */
+static void end_old_groups(struct probes *probes, struct label_set *set, uint64_t now)
+{
+	for (size_t i = set->groups.n; i-- > 0;) {
+		if (now - set->groups.at[i].seen_ns <= probes->spec->limits.labels_keep_ns)
+			continue;
+		for (size_t j = 0; j < set->series.n; j++)
+			attach_drop_group(probes->attach, set->series.at[j].of,
+					  set->groups.at[i].group);
+		set->groups.at[i] = set->groups.at[--set->groups.n];
+		select_forget_told(attach_select(probes->attach));
+	}
 }
 
 static void end_old_sets(struct probes *probes, struct target *target, uint64_t now)
 {
 	struct label_sets *sets = &target->label_sets;
 
-	for (size_t i = sets->list.n; i-- > 0;)
-		if (now - sets->list.at[i].seen_ns > probes->spec->limits.labels_keep_ns &&
-		    !has_open_calls(probes, &sets->list.at[i]))
+	for (size_t i = sets->list.n; i-- > 0;) {
+		struct label_set *set = &sets->list.at[i];
+		bool old = now - set->seen_ns > probes->spec->limits.labels_keep_ns;
+		if (old && !has_open_calls(probes, set))
 			end_set(probes, target, i);
+		else if (!old && !has_open_calls(probes, set)) /* which may be of any group */
+			end_old_groups(probes, set, now);
+	}
 }
 
 static bool is_in_use(void *context, uint32_t group)
@@ -375,6 +404,16 @@ static void fill_other(const struct target *target, struct arena *arena, struct 
 	set->labels = labels;
 }
 
+/* Not all sets have one for each of the target's probes, and a reading is large. */
+static size_t count_series(const struct label_sets *sets, int of)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sets->list.n; i++)
+		n += series_for(&sets->list.at[i], of) != NULL;
+	return n;
+}
+
 void label_sets_fill(const struct probes *probes, const struct target *target, int series,
 		     struct arena *arena, struct collect_row *row)
 {
@@ -383,7 +422,7 @@ void label_sets_fill(const struct probes *probes, const struct target *target, i
 
 	if (!target->spec->labels_from)
 		return;
-	row->sets = filled = arena_array(arena, 1 + sets->list.n, sizeof(*filled));
+	row->sets = filled = arena_array(arena, 1 + count_series(sets, series), sizeof(*filled));
 	fill_other(target, arena, &filled[row->n_sets]);
 	filled[row->n_sets].created_unix = row->status.created_unix;
 	filled[row->n_sets++].reading = row->reading;

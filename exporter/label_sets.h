@@ -21,23 +21,22 @@ struct label_series {
 	double created_unix;
 };
 
-struct label_set {
-	VEC(uint32_t) groups;
-	VEC(struct label_series) series;
-	struct spec_label labels[SPEC_PROCESS_LABELS]; /* n_labels; the values are owned */
-	size_t n_labels;
+struct label_group {
+	uint32_t group;
 	uint64_t seen_ns; /* when it last had a process, CLOCK_MONOTONIC */
 };
 
-/* A group that got no set. */
-struct label_folded {
-	uint32_t group;
-	uint64_t seen_ns; /* as of a set */
+struct label_set {
+	VEC(struct label_group) groups;
+	VEC(struct label_series) series;
+	struct spec_label labels[SPEC_PROCESS_LABELS]; /* n_labels; the values are owned */
+	size_t n_labels;
+	uint64_t seen_ns; /* the latest of its groups' */
 };
 
 struct label_sets {
 	VEC(struct label_set) list;
-	VEC(struct label_folded) folded;
+	VEC(struct label_group) folded; /* that got no set */
 };
 
 struct probes;
@@ -52,9 +51,13 @@ void label_sets_grouped(void *probes, uint32_t filter, uint32_t group);
 /* The target's probes may have series that they did not have: give them theirs of all sets. */
 void label_sets_renew(struct probes *probes, struct target *target);
 
-/* Series that stand in for these (sorted), which are about to be given back, go first. */
+/*
+ * Series that stand in for these `n` (sorted), which are about to be given back, go first: calls
+ * are kept away from them, and when that holds (attach_wait) they are given back, under the locks.
+ */
+#define LABEL_SETS_ALL SIZE_MAX /* for `n`: whatever they stand in for */
+void label_sets_cut(struct probes *probes, struct target *target, const int *series, size_t n);
 void label_sets_forget(struct probes *probes, struct target *target, const int *series, size_t n);
-void label_sets_forget_all(struct probes *probes, struct target *target);
 
 /* Let go of sets whose last process ended long ago. Now and then. */
 void label_sets_tick(struct probes *probes);

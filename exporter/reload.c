@@ -97,7 +97,7 @@ static bool same_marks(const struct plan_probe *now, const struct plan_probe *ne
 static bool stays_linked(const struct plan_probe *now, const struct plan_probe *next)
 {
 	return next->reason == REASON_NONE && now->strategy == next->strategy &&
-	       now->entry_offset == next->entry_offset &&
+	       now->per_process == next->per_process && now->entry_offset == next->entry_offset &&
 	       now->entry_sp_adjust == next->entry_sp_adjust &&
 	       now->entry_condition == next->entry_condition && same_sites(now, next) &&
 	       same_marks(now, next);
@@ -225,14 +225,14 @@ static void forget_unused_series(struct reload *reload)
 }
 
 /* Series that stand in for those, by labels, go first. */
-static void end_unused_labels(struct reload *reload)
+static void each_label_set(struct reload *reload,
+			   void (*visit)(struct probes *, struct target *, const int *, size_t))
 {
 	for (size_t i = 0; i < reload->before.n_targets; i++)
 		if (!reload->before.kept[i])
-			label_sets_forget_all(reload->probes, &reload->before.targets[i]);
+			visit(reload->probes, &reload->before.targets[i], NULL, LABEL_SETS_ALL);
 	for (size_t i = 0; i < reload->plan->spec->n_targets; i++)
-		label_sets_forget(reload->probes, &reload->targets[i], reload->series.at,
-				  reload->series.n);
+		visit(reload->probes, &reload->targets[i], reload->series.at, reload->series.n);
 }
 
 /* Without the locks, since to close links may take long; nothing shows these series any more. */
@@ -245,9 +245,12 @@ static void close_links(struct reload *reload)
 		attach_drop_series(attach, moved->dev, moved->ino, &moved->series, 1);
 	}
 	attach_unlink_series(attach, reload->series.at, reload->series.n);
+	each_label_set(reload, label_sets_cut);
+	if (groups_are_wanted(reload->probes->groups))
+		attach_wait(attach);
 	pthread_mutex_lock(&reload->probes->sweep_lock);
 	pthread_mutex_lock(&reload->probes->lock);
-	end_unused_labels(reload);
+	each_label_set(reload, label_sets_forget);
 	pthread_mutex_unlock(&reload->probes->lock);
 	attach_free_series(attach, reload->series.at, reload->series.n);
 	pthread_mutex_unlock(&reload->probes->sweep_lock);

@@ -22,6 +22,7 @@ int attach_open(const struct attach_options *options, struct attach **out, struc
 	attach->options = *options;
 	attach->opened.perf_room = options->perf_force ? SIZE_MAX / 2 : ATTACH_PERF_LIMIT;
 	privs_raise_nofile();
+	privs_under_seccomp(); /* before the daemon has a filter of its own */
 	int result = load_open(options, &attach->loaded, err);
 	if (result) {
 		free(attach);
@@ -158,9 +159,13 @@ void attach_drop_group(struct attach *attach, int series, uint32_t group)
 	maps_drop_group(attach->loaded.maps, series, group);
 }
 
+void attach_wait(const struct attach *attach)
+{
+	maps_wait(attach->loaded.maps);
+}
+
 void attach_end_group_series(struct attach *attach, int series, int ended, bool counts)
 {
-	maps_wait(attach->loaded.maps); /* programs that found it are done with it */
 	maps_fold(attach->loaded.maps, series, ended, counts);
 	attach_free_series(attach, &ended, 1);
 }

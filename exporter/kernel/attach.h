@@ -136,9 +136,11 @@ void attach_free_series(struct attach *attach, const int *series, size_t n);
 int attach_add_group_series(struct attach *attach, struct buckets buckets, struct err *err);
 int attach_put_group(struct attach *attach, int series, uint32_t group, int into);
 void attach_drop_group(struct attach *attach, int series, uint32_t group);
+/* Until no program runs any more that began before this call. */
+void attach_wait(const struct attach *attach);
 /*
- * End a group's series: what it counted goes into `series`, but for its histogram. `counts`: it has
- * none, its entries are all.
+ * End a group's series, to which no group has led since before attach_wait(): what it counted goes
+ * into `series`, but for its histogram. `counts`: it has none, its entries are all.
  */
 void attach_end_group_series(struct attach *attach, int series, int ended, bool counts);
 

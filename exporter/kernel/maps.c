@@ -22,6 +22,7 @@ struct map_series {
 	bool used;
 	uint32_t slot;
 	uint32_t table;
+	int of; /* the series of which it counts a group; -1: none */
 };
 
 /* What no call was ever entered with. */
@@ -188,12 +189,20 @@ static void forget_retired(struct maps *maps, size_t at)
 	maps->retired.at[at] = maps->retired.at[--maps->retired.n];
 }
 
+/* In the series itself, or in those of its groups. */
 static bool has_open_calls(const struct maps *maps, int series)
 {
 	struct reading reading;
 
-	maps_read(maps, series, &reading);
-	return reading_in_flight(&reading) > 0;
+	for (uint32_t i = 0; i < maps->max_series; i++) {
+		const struct map_series *at = &maps->series[i];
+		if (!at->used || ((int)i != series && at->of != series))
+			continue;
+		maps_read(maps, (int)i, &reading);
+		if (reading_in_flight(&reading))
+			return true;
+	}
+	return false;
 }
 
 /* Two steps on the way round those that are retired: more than come at a time. */
@@ -235,8 +244,8 @@ int maps_add_series(struct maps *maps, struct buckets buckets, struct err *err)
 	if (slot < 0)
 		return slot;
 	maps->bounds.tables[table].users++;
-	maps->series[index] =
-		(struct map_series){.used = true, .slot = (uint32_t)slot, .table = (uint32_t)table};
+	maps->series[index] = (struct map_series){
+		.used = true, .slot = (uint32_t)slot, .table = (uint32_t)table, .of = -1};
 	return index;
 }
 
@@ -403,6 +412,7 @@ int maps_put_group(struct maps *maps, int series, uint32_t group, int into)
 {
 	struct up_grouped_key key = {.slot = maps->series[series].slot, .group = group};
 
+	maps->series[into].of = series;
 	return object_put(maps->object->map_grouped, &key, &maps->series[into].slot);
 }
 

@@ -19,6 +19,8 @@
  * measured to their end. So does one whose end is not told yet.
  */
 #define GRACE_NS 1000000000U
+/* After an error, before it is tried again: with thousands of sites a try is not cheap. */
+#define PAUSE_NS 5000000000U
 
 /* The links into one process. */
 struct process_links {
@@ -35,7 +37,8 @@ struct per_process {
 	struct site_list entries, exits;
 	VEC(struct process_links) processes; /* ATTACH_MOST_PROCESSES at most */
 	size_t n_selected;		     /* that were alive at the last pass */
-	int error;			     /* of the last pass: why one has no links; 0: none */
+	int error;			     /* of the last try: why one has no links; 0: none */
+	uint64_t failed_ns;		     /* when it was made */
 	bool told;
 };
 
@@ -197,13 +200,17 @@ static void open_chosen(const struct opened *opened, struct per_process *own,
 		own->n_selected--; /* it has just ended */
 	else
 		own->error = result;
+	if (own->error)
+		own->failed_ns = now_ns;
 }
 
 static void follow(const struct opened *opened, struct per_process *own, const struct pass *pass)
 {
-	own->error = 0;
 	mark_selected(own, pass);
 	close_unselected(own, pass->now_ns);
+	if (own->error && pass->now_ns - own->failed_ns < PAUSE_NS)
+		return;
+	own->error = 0;
 	for (size_t i = 0; i < pass->chosen.n; i++) {
 		const struct chosen *chosen = &pass->chosen.at[i];
 		if (chosen->filter == own->filter && !find(own, chosen) &&

@@ -165,6 +165,21 @@ class Labels(unittest.TestCase):
                     folded = e.scrape().value("uprobe_exporter_label_sets_folded")
                     self.assertGreaterEqual(folded, 2)
 
+    def test_containers_of_one_namespace_come_and_go(self):
+        """A set that goes on does not keep what has ended: every container counts in it."""
+        kept = {"labels_keep": "300ms", "label_sets": 2, "series": 3}
+        with Image() as image, Exporter(text(labels=["namespace"], limits=kept)) as e:
+            total = 0
+            with pod("f") as inside, Container(image, cgroup=inside, calls=1) as stays:
+                for again in range(14):
+                    name = "abcde"[again % 5]
+                    with pod(name) as inside, Container(image, cgroup=inside, calls=3) as a:
+                        time.sleep(0.5)
+                        total += a.round() + stays.round()
+                        now = e.scrape()
+                        self.assertEqual(now.value(CALLS, namespace=""), total)
+                        self.assertEqual(now.value(CALLS, namespace="other"), 0)
+
     def test_limits_series(self):
         """No series left: `other` again, for the functions that got none."""
         with Image() as image, pod("a") as in_a, Exporter(text(limits={"series": 1})) as e, \

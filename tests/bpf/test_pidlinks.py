@@ -177,6 +177,19 @@ class PidLinks(PrivateLibc):
             reload(e, text)
             self.measured(e, a)
 
+    def test_host_cost_after_a_reload(self):
+        """Whether the whole host may pay is another way of linking: the links are made anew."""
+        v = self.select(2, 100)
+        with Exporter(self.text(host_cost="allow")) as e:
+            self.measured(e, v)
+            self.assertTrue(all(self.probed(other) for other in self.others))
+            reload(e, self.text())
+            wait_until(lambda: not any(self.probed(other) for other in self.others), 10)
+            self.measured(e, v)
+            reload(e, self.text(host_cost="allow"))
+            wait_until(lambda: all(self.probed(other) for other in self.others), 10)
+            self.measured(e, v)
+
     def test_another_filter_after_a_reload(self):
         a = self.select(1, 100)
         with Exporter(self.text()) as e:
