@@ -52,17 +52,22 @@ static __always_inline bool is_on_own_stack(__u64 sp)
 #endif
 }
 
-/* Keep a call under its name, which the same one that was left without an exit may have. */
+/*
+ * Keep a call under its name, which the same one that was left without an exit may have. It is
+ * counted in `slot`; `own_slot` is the series' own.
+ */
 static __always_inline void call_keep(const struct up_call_key *key, const struct up_call *call,
-				      struct up_slot *slot)
+				      __u32 own_slot, struct up_slot *slot)
 {
 	/* An int: before 6.4 the kernel leaves the upper half of what maps return undefined. */
 	int result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
 
 	if (result == -EEXIST) {
+		struct up_call *old = bpf_map_lookup_elem(&calls, key);
+		struct up_slot *of_old = slot_get(slot_number(own_slot, old ? old->group : 0));
 		/* Whoever takes it out counts it: here or the sweep. */
-		if (!bpf_map_delete_elem(&calls, key))
-			count(&slot->abandoned[UP_ABANDONED_UNWOUND]);
+		if (!bpf_map_delete_elem(&calls, key) && of_old)
+			count(&of_old->abandoned[UP_ABANDONED_UNWOUND]);
 		result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
 	}
 	if (result)
@@ -100,7 +105,7 @@ static __always_inline void call_open(struct pt_regs *ctx, __u32 id, const struc
 	thread_note_calls();
 	call.on_own_stack = is_on_own_stack(key.sp);
 	call.start_ns = bpf_ktime_get_ns();
-	call_keep(&key, &call, slot);
+	call_keep(&key, &call, probe->slot, slot);
 }
 
 /* An exit of a call of entry probe `id` was taken. */

@@ -158,8 +158,9 @@ struct up_frame {
 	__u64 sp;	/* user stack pointer at the function's entry */
 	__u64 start_ns; /* CLOCK_MONOTONIC at entry */
 	__u32 site;
-	__u16 returning; /* the return has been seen by some probe: no other may join */
-	__u16 group;	 /* of the process at entry, if some probe asks for it; else 0 */
+	__u8 returning; /* the return has been seen by some probe: no other may join */
+	__u8 grouped;	/* bits of those that were entered in the group; the others in none */
+	__u16 group;	/* of the process at entry, if some probe asks for it; else 0 */
 	struct up_waiting waiting[UP_SITE_PROBES]; /* at the probe's `member` */
 };
 

@@ -41,7 +41,7 @@ static __always_inline void mark_start(struct pt_regs *ctx, const struct up_prob
 	}
 	thread_note_calls();
 	call.start_ns = bpf_ktime_get_ns();
-	call_keep(&key, &call, slot);
+	call_keep(&key, &call, entry->slot, slot);
 }
 
 static __always_inline void mark_hit(struct pt_regs *ctx, const struct up_probe *mark, __u64 now)

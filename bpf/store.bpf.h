@@ -112,7 +112,7 @@ __noinline int frame_abandon(const struct up_frame *frame, __u32 reason)
 	if (!frame)
 		return 0;
 	for (int i = 0; i < UP_SITE_PROBES; i++)
-		abandon(&frame->waiting[i], frame->group, reason);
+		abandon(&frame->waiting[i], frame->grouped & 1 << i ? frame->group : 0, reason);
 	return 0;
 }
 
@@ -216,8 +216,10 @@ static __always_inline void frame_join(struct up_frame *frame, __u32 id,
 
 	waiting->probe = id;
 	waiting->generation = probe->generation;
-	if (group)
-		frame->group = group;
+	if (!group)
+		return;
+	frame->group = group;
+	frame->grouped |= 1 << probe->member % UP_SITE_PROBES;
 }
 
 /*
@@ -280,7 +282,8 @@ static __always_inline __u64 frame_return(struct up_thread *thread, __u32 id,
 			continue;
 		waiting->generation = 0;
 		frame->returning = 1;
-		*group = frame->group;
+		if (frame->grouped & 1 << probe->member % UP_SITE_PROBES)
+			*group = frame->group;
 		if (below == 1 && frame_is_empty(frame)) /* nearly always */
 			thread->depth = at;
 		return frame->start_ns;
