@@ -2,7 +2,6 @@
 #include "confine.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -10,13 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
+#include "kernel/privs.h"
 
 /* A sanitizer's runtime makes calls of its own: it traces threads, maps shadow memory, executes a
  * symbolizer. */

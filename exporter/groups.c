@@ -1,11 +1,8 @@
 /* From what a process' cgroup tells to a number, and the cgroups by which the kernel finds it. */
 #include "groups.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "cgroups.h"

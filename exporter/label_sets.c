@@ -329,18 +329,31 @@ static void end_set(struct probes *probes, struct target *target, size_t at)
 	select_forget_told(attach_select(probes->attach));
 }
 
+static bool is_old(const struct probes *probes, uint64_t seen_ns, uint64_t now)
+{
+	return now - seen_ns > probes->spec->limits.labels_keep_ns;
+}
+
+static bool has_old_group(const struct probes *probes, const struct label_set *set, uint64_t now)
+{
+	for (size_t i = 0; i < set->groups.n; i++)
+		if (is_old(probes, set->groups.at[i].seen_ns, now))
+			return true;
+	return false;
+}
+
 /* Groups of a set whose last process ended long ago while the set goes on. */
 static void end_old_groups(struct probes *probes, struct label_set *set, uint64_t now)
 {
 	for (size_t i = set->groups.n; i-- > 0;) {
-		if (now - set->groups.at[i].seen_ns <= probes->spec->limits.labels_keep_ns)
+		if (!is_old(probes, set->groups.at[i].seen_ns, now))
 			continue;
 		for (size_t j = 0; j < set->series.n; j++)
 			attach_drop_group(probes->attach, set->series.at[j].of,
 					  set->groups.at[i].group);
 		set->groups.at[i] = set->groups.at[--set->groups.n];
-		select_forget_told(attach_select(probes->attach));
 	}
+	select_forget_told(attach_select(probes->attach));
 }
 
 static void end_old_sets(struct probes *probes, struct target *target, uint64_t now)
@@ -349,10 +362,12 @@ static void end_old_sets(struct probes *probes, struct target *target, uint64_t 
 
 	for (size_t i = sets->list.n; i-- > 0;) {
 		struct label_set *set = &sets->list.at[i];
-		bool old = now - set->seen_ns > probes->spec->limits.labels_keep_ns;
-		if (old && !has_open_calls(probes, set))
+		/* Open calls may be of any group; to look for them is to read all series. */
+		if (!has_old_group(probes, set, now) || has_open_calls(probes, set))
+			continue;
+		if (is_old(probes, set->seen_ns, now))
 			end_set(probes, target, i);
-		else if (!old && !has_open_calls(probes, set)) /* which may be of any group */
+		else
 			end_old_groups(probes, set, now);
 	}
 }
@@ -372,7 +387,7 @@ static void drop_ended_folded(struct probes *probes, struct label_sets *sets, ui
 {
 	pthread_mutex_lock(&probes->lock);
 	for (size_t i = sets->folded.n; i-- > 0;)
-		if (now - sets->folded.at[i].seen_ns > probes->spec->limits.labels_keep_ns)
+		if (is_old(probes, sets->folded.at[i].seen_ns, now))
 			sets->folded.at[i] = sets->folded.at[--sets->folded.n];
 	pthread_mutex_unlock(&probes->lock);
 }

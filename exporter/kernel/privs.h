@@ -5,12 +5,21 @@
 #ifndef KERNEL_PRIVS_H
 #define KERNEL_PRIVS_H
 
+#include <linux/capability.h>
 #include <stdbool.h>
 
 #include "base/strbuf.h"
 #include "kernel/tier.h"
 
-/* Bits of /usr/include/linux/capability.h that matter here. */
+/* Headers older than Linux 5.8 do not have these two. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+/* Whether it is effective; a number of linux/capability.h. */
 bool privs_has(int capability);
 
 /* Raise the soft limit of open files to the hard one. Failing is fine; the limit now in force. */

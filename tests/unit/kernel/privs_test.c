@@ -23,12 +23,6 @@
 
 #include <cmocka.h>
 
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
 #define BIT(capability) (1ULL << (capability))
 
 /* Keep only these of the capabilities that are there. */
