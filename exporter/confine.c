@@ -136,6 +136,7 @@ struct confinement confine(enum confine_level level, enum tier tier)
 		log_warn("cannot drop privileges", LOG_STR("error", strerror(-result)));
 	if (level == CONFINE_CAPABILITIES || SANITIZED)
 		return done;
+	privs_expect_own_filter();
 	result = confine_calls();
 	done.syscalls = !result;
 	if (result)

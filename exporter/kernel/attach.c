@@ -22,7 +22,6 @@ int attach_open(const struct attach_options *options, struct attach **out, struc
 	attach->options = *options;
 	attach->opened.perf_room = options->perf_force ? SIZE_MAX / 2 : ATTACH_PERF_LIMIT;
 	privs_raise_nofile();
-	privs_under_seccomp(); /* before the daemon has a filter of its own */
 	int result = load_open(options, &attach->loaded, err);
 	if (result) {
 		free(attach);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,14 +62,23 @@ static long status_number(const char *name)
 	return value;
 }
 
-/* As it was when it was first asked: the filter that the daemon puts on itself is no obstacle. */
+static bool has_filter(void)
+{
+	return status_number("Seccomp") > 0;
+}
+
+/* What the kernel says of this process is true of other people's filters until there is our own. */
+static enum { ASK_KERNEL, NOT_BEFORE, BEFORE } others_filter = ASK_KERNEL;
+
+void privs_expect_own_filter(void)
+{
+	if (others_filter == ASK_KERNEL)
+		others_filter = has_filter() ? BEFORE : NOT_BEFORE;
+}
+
 bool privs_under_seccomp(void)
 {
-	static atomic_int answer = -1;
-
-	if (answer < 0)
-		answer = status_number("Seccomp") > 0;
-	return answer;
+	return others_filter == ASK_KERNEL ? has_filter() : others_filter == BEFORE;
 }
 
 bool privs_in_user_namespace(void)

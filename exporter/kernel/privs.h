@@ -25,9 +25,12 @@ bool privs_has(int capability);
 /* Raise the soft limit of open files to the hard one. Failing is fine; the limit now in force. */
 unsigned long privs_raise_nofile(void);
 
-/* Whether a seccomp filter is on this process, and whether it lives in a user namespace whose
- * capabilities are not the host's. */
+/* Whether somebody else's seccomp filter is on this process, and whether it lives in a user
+ * namespace whose capabilities are not the host's. */
 bool privs_under_seccomp(void);
+/* The process is about to filter its own calls, which is no obstacle to it: call it before, while
+ * there is one thread only. */
+void privs_expect_own_filter(void);
 bool privs_in_user_namespace(void);
 
 /* Value of a small integer file such as a sysctl; `fallback` when it cannot be read. */

@@ -54,6 +54,12 @@ static void filter_calls(uint64_t unused)
 		_exit(92);
 }
 
+static void filter_own_calls(uint64_t unused)
+{
+	privs_expect_own_filter();
+	filter_calls(unused);
+}
+
 /* What is said of `error` in a child after `prepare`; `text` has room for 1024 bytes. */
 static void explained(void (*prepare)(uint64_t), uint64_t argument, enum tier tier, int error,
 		      char *text)
@@ -137,6 +143,15 @@ static void seccomp_is_suspected_when_it_is_there(void **state)
 	assert_non_null(strstr(text, "lockdown"));
 }
 
+static void the_own_filter_is_not_suspected(void **state)
+{
+	char text[1024];
+
+	(void)state;
+	explained(filter_own_calls, 0, TIER_MULTI, ENOSYS, text);
+	assert_non_null(strstr(text, privs_under_seccomp() ? "seccomp profile" : "without bpf(2)"));
+}
+
 static const struct {
 	int error;
 	const char *part;
@@ -200,6 +215,7 @@ int main(void)
 		cmocka_unit_test(missing_capabilities_are_named),
 		cmocka_unit_test(only_what_is_missing_is_named),
 		cmocka_unit_test(seccomp_is_suspected_when_it_is_there),
+		cmocka_unit_test(the_own_filter_is_not_suspected),
 		cmocka_unit_test(other_errors_say_what_to_do),
 		cmocka_unit_test(numbers_are_read_from_files),
 		cmocka_unit_test(open_files_are_raised_to_the_hard_limit),
