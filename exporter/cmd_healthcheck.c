@@ -72,6 +72,12 @@ static int fail(const char *address, const char *why)
 	return EXIT_CANNOT;
 }
 
+/* The socket's time is up: connect(2) calls it EINPROGRESS, send(2) and recv(2) EAGAIN. */
+static const char *why_not(int code)
+{
+	return code == -EAGAIN || code == -EINPROGRESS ? "no answer in time" : strerror(-code);
+}
+
 int cmd_healthcheck(const char *address)
 {
 	struct listen_spec spec;
@@ -83,11 +89,11 @@ int cmd_healthcheck(const char *address)
 	}
 	int fd = connect_any(&spec);
 	if (fd < 0)
-		return fail(address, strerror(-fd));
+		return fail(address, why_not(fd));
 	int status = ask(fd);
 	close(fd);
 	if (status < 0)
-		return fail(address, status == -EAGAIN ? "no answer in time" : strerror(-status));
+		return fail(address, why_not(status));
 	if (status == 200)
 		return EXIT_OK;
 	return fail(address, status == 503 ? "it is still attaching" : "another answer than 200");

@@ -101,13 +101,25 @@ static uint64_t watchdog_us(void)
 	return strtoull(period, NULL, 10);
 }
 
+enum { PATIENCE_S = 600 }; /* nobody watches: longer than any reload takes */
+
+static _Atomic uint64_t turned_us; /* when the main loop was last seen to turn */
+
 void notify_alive(void)
 {
 	static uint64_t last_us;
 	uint64_t period_us = watchdog_us(), now = now_us();
 
+	turned_us = now;
 	if (!period_us || now - last_us < period_us / 3)
 		return;
 	last_us = now;
 	send_text("WATCHDOG=1");
+}
+
+bool notify_is_overdue(void)
+{
+	uint64_t turned = turned_us, period_us = watchdog_us();
+
+	return turned && now_us() - turned > (period_us ? period_us : PATIENCE_S * 1000000ULL);
 }

@@ -167,13 +167,36 @@ static void retry(struct probes *probes, struct target *target, const struct fil
 		follow_gap(probes, target);
 }
 
+static bool is_elsewhere(const struct target *target, const struct probe *probe)
+{
+	for (size_t i = 0; i < target->superseded.n; i++)
+		if (target->superseded.at[i].elsewhere) {
+			const struct superseded_probe *there =
+				superseded_find(&target->superseded.at[i], probe->plan);
+			if (there && there->series == probe->series)
+				return true;
+		}
+	return false;
+}
+
+/* The file that its target names, or one in a container, has it. */
+static bool has_links(const struct target *target, const struct probe *probe)
+{
+	return probe->status.attached || is_elsewhere(target, probe);
+}
+
+static bool is_attached(const struct target *target, const struct probe *probe)
+{
+	return has_links(target, probe) && !probe->held_back;
+}
+
 void probes_count(const struct probes *probes, size_t *attached, size_t *all)
 {
 	*attached = *all = 0;
 	for (size_t i = 0; i < probes->n_targets; i++) {
 		*all += probes->targets[i].n_probes;
 		for (size_t j = 0; j < probes->targets[i].n_probes; j++)
-			*attached += probes->targets[i].probes[j].status.attached;
+			*attached += is_attached(&probes->targets[i], &probes->targets[i].probes[j]);
 	}
 }
 
@@ -211,18 +234,6 @@ static size_t fill_places(const struct target *target, const struct probe *probe
 	return n;
 }
 
-static bool is_elsewhere(const struct target *target, const struct probe *probe)
-{
-	for (size_t i = 0; i < target->superseded.n; i++)
-		if (target->superseded.at[i].elsewhere) {
-			const struct superseded_probe *there =
-				superseded_find(&target->superseded.at[i], probe->plan);
-			if (there && there->series == probe->series)
-				return true;
-		}
-	return false;
-}
-
 static struct collect_row row_of(const struct probes *probes, const struct target *target,
 				 const struct probe *probe, struct arena *arena)
 {
@@ -234,11 +245,9 @@ static struct collect_row row_of(const struct probes *probes, const struct targe
 		.n_old_places = fill_places(target, probe, places),
 	};
 
-	row.attached = probe->status.attached || is_elsewhere(target, probe);
-	if (row.attached && probe->held_back) {
-		row.attached = false;
+	row.attached = is_attached(target, probe);
+	if (probe->held_back && has_links(target, probe))
 		row.status.reason = probe->held_back;
-	}
 	if (probe->series >= 0)
 		attach_read(probes->attach, probe->series, &row.reading);
 	label_sets_fill(probes, target, probe->series, arena, &row);

@@ -25,7 +25,6 @@ struct reloader {
 	pthread_cond_t done;
 	uint64_t asked, answered; /* requests, and how many of them the last reload answers */
 	bool right, stopped;
-	char *why; /* what was wrong with the config */
 };
 
 /* Every line of what is wrong with the config is a line of the log. */
@@ -39,35 +38,34 @@ static void log_diagnostics(const char *text)
 			log_error("config", LOG_STR("fault", line));
 }
 
-static bool load(struct reloader *reloader, struct strbuf *diagnostics)
+static bool load(struct reloader *reloader)
 {
+	struct strbuf diagnostics;
 	struct spec *spec;
 	const char *file = reloader->options->config_file;
 
 	reloader->stamp = reloader->seen = file_stamp_of(file);
-	if (config_load(file, &spec, diagnostics)) {
+	strbuf_init(&diagnostics);
+	bool right = !config_load(file, &spec, &diagnostics);
+	if (right) {
+		probes_reload(reloader->probes, spec);
+		log_info("config reloaded", LOG_STR("config", file));
+	} else {
 		probes_reload_failed(reloader->probes);
-		log_diagnostics(strbuf_text(diagnostics));
+		log_diagnostics(strbuf_text(&diagnostics));
 		log_error("config not reloaded: what was configured before goes on",
 			  LOG_STR("config", file));
-		return false;
 	}
-	probes_reload(reloader->probes, spec);
-	log_info("config reloaded", LOG_STR("config", file));
-	return true;
+	strbuf_fini(&diagnostics);
+	return right;
 }
 
 static bool reload(struct reloader *reloader, uint64_t answers)
 {
-	struct strbuf diagnostics;
-
-	strbuf_init(&diagnostics);
 	notify_reloading();
-	bool right = load(reloader, &diagnostics);
+	bool right = load(reloader);
 	notify_ready();
 	pthread_mutex_lock(&reloader->lock);
-	free(reloader->why);
-	reloader->why = strbuf_take(&diagnostics);
 	reloader->right = right;
 	reloader->answered = answers;
 	pthread_cond_broadcast(&reloader->done);
@@ -104,25 +102,24 @@ static void asked(void *context, int fd)
 		reloader_run(reloader);
 }
 
-bool reloader_request(struct reloader *reloader, struct strbuf *why)
+enum reload_answer reloader_request(struct reloader *reloader)
 {
+	enum reload_answer answer = RELOAD_STOPPING;
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&reloader->lock);
 	uint64_t mine = ++reloader->asked;
 	if (write(reloader->event_fd, &one, sizeof(one)) != sizeof(one) && errno != EAGAIN) {
 		reloader->asked--; /* EAGAIN: it has been told many times */
-		strbuf_printf(why, "the reload cannot be asked for: %s\n", strerror(errno));
 		pthread_mutex_unlock(&reloader->lock);
-		return false;
+		return RELOAD_NOT_ASKED;
 	}
 	while (reloader->answered < mine && !reloader->stopped)
 		pthread_cond_wait(&reloader->done, &reloader->lock);
-	bool right = reloader->answered >= mine && reloader->right;
-	if (!right)
-		strbuf_puts(why, reloader->stopped ? "the exporter is stopping\n" : reloader->why);
+	if (reloader->answered >= mine)
+		answer = reloader->right ? RELOADED : RELOAD_CONFIG_WRONG;
 	pthread_mutex_unlock(&reloader->lock);
-	return right;
+	return answer;
 }
 
 void reloader_stop(struct reloader *reloader)
@@ -162,6 +159,5 @@ void reloader_free(struct reloader *reloader)
 	}
 	pthread_mutex_destroy(&reloader->lock);
 	pthread_cond_destroy(&reloader->done);
-	free(reloader->why);
 	free(reloader);
 }

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 
-#include "base/strbuf.h"
 #include "file_stamp.h"
 #include "loop.h"
 #include "options.h"
@@ -27,11 +26,10 @@ bool reloader_run(struct reloader *reloader);
 /* Reload if the file has changed and that was asked for: the main thread, now and then. */
 void reloader_look(struct reloader *reloader);
 
-/*
- * Have the main thread reload and wait for it: any other thread. Whether the config was right; if
- * not, `why` tells.
- */
-bool reloader_request(struct reloader *reloader, struct strbuf *why);
+enum reload_answer { RELOADED, RELOAD_CONFIG_WRONG, RELOAD_NOT_ASKED, RELOAD_STOPPING };
+
+/* Have the main thread reload and wait for what becomes of it: any other thread. */
+enum reload_answer reloader_request(struct reloader *reloader);
 /* Let go of threads that wait, now and later: the main thread does not run any more. */
 void reloader_stop(struct reloader *reloader);
 

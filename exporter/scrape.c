@@ -1,6 +1,7 @@
 /* The routes. */
 #include "scrape.h"
 
+#include "notify.h"
 #include "render/render.h"
 
 static void metrics(void *context, const struct http_request *request,
@@ -18,9 +19,13 @@ static void metrics(void *context, const struct http_request *request,
 static void healthy(void *context, const struct http_request *request,
 		    struct http_response *response)
 {
+	bool hangs = notify_is_overdue();
+
 	(void)context;
 	(void)request;
-	strbuf_puts(&response->body, "uprobe_exporter is Healthy.\n");
+	response->status = hangs ? 503 : 200;
+	strbuf_puts(&response->body, hangs ? "The main loop of uprobe_exporter hangs.\n"
+					   : "uprobe_exporter is Healthy.\n");
 }
 
 /* Ready once the first attach pass is done, whatever became of single probes. */
@@ -35,6 +40,14 @@ static void ready(void *context, const struct http_request *request, struct http
 		    is_ready ? "uprobe_exporter is Ready.\n" : "uprobe_exporter is attaching.\n");
 }
 
+/* What is wrong with a config quotes it, and who may send a request may not be who may read it. */
+static const char *const reload_answers[] = {
+	[RELOADED] = "Reloaded.\n",
+	[RELOAD_CONFIG_WRONG] = "Not reloaded, the config is wrong: the exporter's log says where.\n",
+	[RELOAD_NOT_ASKED] = "Not reloaded: the request could not be passed on.\n",
+	[RELOAD_STOPPING] = "Not reloaded: the exporter is stopping.\n",
+};
+
 /* As Prometheus has it: off unless it was asked for, since anybody can send a POST. */
 static void reload(void *context, const struct http_request *request,
 		   struct http_response *response)
@@ -46,10 +59,10 @@ static void reload(void *context, const struct http_request *request,
 		response->status = 403;
 		strbuf_puts(&response->body, "Reloading over HTTP is off: it needs the flag "
 					     "--web.enable-lifecycle.\n");
-	} else if (reloader_request(scrape->reloader, &response->body)) {
-		strbuf_puts(&response->body, "Reloaded.\n");
 	} else {
-		response->status = 500;
+		enum reload_answer answer = reloader_request(scrape->reloader);
+		response->status = answer == RELOADED ? 200 : 500;
+		strbuf_puts(&response->body, reload_answers[answer]);
 	}
 }
 

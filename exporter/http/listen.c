@@ -120,8 +120,8 @@ static void put_address(int fd, char *out, size_t room)
 	socklen_t length = sizeof(bound);
 	char host[64], port[8];
 
-	getsockname(fd, (struct sockaddr *)&bound, &length);
-	if (getnameinfo((struct sockaddr *)&bound, length, host, sizeof(host), port, sizeof(port),
+	if (getsockname(fd, (struct sockaddr *)&bound, &length) ||
+	    getnameinfo((struct sockaddr *)&bound, length, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV))
 		snprintf(out, room, "?");
 	else
@@ -311,10 +311,14 @@ int listen_inherit(struct listeners *listeners, struct err *err)
 	int code = 0;
 
 	memset(listeners, 0, sizeof(*listeners));
-	if (!n || n > MOST_INHERITED)
+	if (!n)
 		return err_set(err, -ENOTCONN, REASON_CONFIG,
 			       "the service manager passed no sockets ($LISTEN_FDS, $LISTEN_PID): "
 			       "--web.systemd-socket is for a service that a socket unit starts");
+	if (n > MOST_INHERITED)
+		return err_set(err, -ENOTCONN, REASON_CONFIG,
+			       "the service manager passed %lu sockets; %d are the most that are taken",
+			       n, MOST_INHERITED);
 	for (int i = 0; i < (int)n; i++) {
 		int result = inherit_one(listeners, FIRST_INHERITED + i, err);
 		code = code ? code : result;

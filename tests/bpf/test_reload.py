@@ -193,10 +193,12 @@ class Reload(unittest.TestCase):
             self.assertEqual((status, body), (200, b"Reloaded.\n"))
             self.assertGreater(e.scrape().value(LOADED), began)
             self.assertEqual(e.get("/-/reload")[0], 405)
-            write(e, "targets: 1\n")
+            write(e, "targets: 1 # a secret\n")
             status, _, body = e.get("/-/reload", "PUT")
             self.assertEqual(status, 500)
-            self.assertIn(b"targets", body)
+            self.assertIn(b"config is wrong", body)
+            self.assertNotIn(b"targets", body)  # that is for who may read the log
+            self.assertTrue(any("targets" in line.get("fault", "") for line in e.logs()))
             write(e, text)
             threads = [threading.Thread(target=e.get, args=("/-/reload", "POST"))
                        for _ in range(8)]

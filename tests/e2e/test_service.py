@@ -1,5 +1,7 @@
 """What a service manager sees: notifications, sockets it opened, and the health check."""
 
+import contextlib
+import ctypes
 import os
 import re
 import shutil
@@ -39,6 +41,23 @@ for i, fd in enumerate(high):
 os.environ.update(LISTEN_FDS=str(len(high)), LISTEN_PID=str(os.getpid()))
 os.execv(sys.argv[3], sys.argv[3:])
 """
+
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
+
+
+@contextlib.contextmanager
+def stopped_thread(tid):
+    """One thread stands still; signals stop whole processes."""
+    ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+    ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    assert not ptrace(PTRACE_SEIZE, tid, None, None), os.strerror(ctypes.get_errno())
+    assert not ptrace(PTRACE_INTERRUPT, tid, None, None), os.strerror(ctypes.get_errno())
+    os.waitpid(tid, 0x40000000)  # __WALL: threads and other people's children too
+    try:
+        yield
+    finally:
+        assert not ptrace(PTRACE_DETACH, tid, None, None), os.strerror(ctypes.get_errno())
 
 
 class Manager:
@@ -121,6 +140,16 @@ class Notifications(unittest.TestCase):
             finally:
                 os.kill(e.pid, signal.SIGCONT)
 
+    def test_unhealthy_when_the_main_thread_hangs(self):
+        """What a liveness probe asks; the other threads go on answering."""
+        with Exporter(config(target("threads", "work")),
+                      env={**os.environ, "WATCHDOG_USEC": "1500000"}) as e:
+            self.assertEqual(e.get("/-/healthy")[0], 200)
+            with stopped_thread(e.pid):
+                wait_until(lambda: e.get("/-/healthy")[0] == 503, 20, "unhealthy", step=0.1)
+                self.assertIn(b"hangs", e.get("/-/healthy")[2])
+            wait_until(lambda: e.get("/-/healthy")[0] == 200, 20, "healthy again", step=0.1)
+
     def test_not_ready_when_it_cannot_start(self):
         with socket.create_server(("127.0.0.1", 0)) as taken, tempfile.NamedTemporaryFile("w") as f:
             f.write(config(target("threads", "work")))
@@ -169,6 +198,14 @@ class SocketActivation(unittest.TestCase):
                 self.assertEqual(result.returncode, 1, result)
                 self.assertIn("is not a listening TCP socket", result.stderr)
 
+    def test_refuses_too_many(self):
+        with tempfile.NamedTemporaryFile("w") as f:
+            f.write(config(target("threads", "work")))
+            f.flush()
+            result = run(f"--config.file={f.name}", *self.FLAG, wrap=self.wrap("tcp", 70))
+        self.assertEqual(result.returncode, 1, result)
+        self.assertIn("passed 70 sockets", result.stderr)
+
     def test_says_when_there_are_none(self):
         for environment in ({}, {"LISTEN_FDS": "1", "LISTEN_PID": "1"},
                             {"LISTEN_FDS": "x"}, {"LISTEN_FDS": "99999999"}):
@@ -200,6 +237,18 @@ class HealthCheck(unittest.TestCase):
             result = self.check(f"127.0.0.1:{closed.getsockname()[1]}")
         self.assertEqual(result.returncode, 1)
         self.assertIn("Connection refused", result.stderr)
+
+    def test_no_room(self):
+        with socket.socket() as server, contextlib.ExitStack() as stack:
+            server.bind(("127.0.0.1", 0))
+            server.listen(0)
+            for _ in range(3):  # more than are taken without anybody accepting them
+                client = stack.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex(server.getsockname())
+            result = self.check(f"127.0.0.1:{server.getsockname()[1]}")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no answer in time", result.stderr)
 
     def answer(self, content):
         """What the check says of a server that answers so (None: not at all)."""
