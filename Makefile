@@ -303,19 +303,19 @@ install: all man
 	install -d $(DESTDIR)$(PREFIX)/share/uprobe_exporter/{dashboards,rules}
 	install -m 644 dashboards/*.json $(DESTDIR)$(PREFIX)/share/uprobe_exporter/dashboards/
 	install -m 644 dashboards/rules/*.yaml $(DESTDIR)$(PREFIX)/share/uprobe_exporter/rules/
-	for page in $(MAN_PAGES); do gzip -9n <$$page \
-	        >$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}.gz || exit 1; done
+	for page in $(MAN_PAGES); do gzip -9n <$$page | install -m 644 /dev/stdin \
+	        $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}.gz || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/lib/{systemd/system,sysusers.d,tmpfiles.d}
-	sed 's|@BINDIR@|$(PREFIX)/bin|' deploy/systemd/uprobe_exporter.service \
-	        >$(DESTDIR)$(PREFIX)/lib/systemd/system/uprobe_exporter.service
+	sed 's|@BINDIR@|$(PREFIX)/bin|' deploy/systemd/uprobe_exporter.service | install -m 644 \
+	        /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/uprobe_exporter.service
 	install -m 644 deploy/systemd/uprobe_exporter.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/
 	install -m 644 deploy/systemd/sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/uprobe_exporter.conf
 	install -m 644 deploy/systemd/tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/uprobe_exporter.conf
 	install -m 644 deploy/systemd/perf-tier.conf $(DESTDIR)$(DOCDIR)/
 	install -d $(DESTDIR)/etc/{default,uprobe_exporter}
 	[ -e $(DESTDIR)/etc/uprobe_exporter/uprobe_exporter.yaml ] || \
-	        sed 's|@BINDIR@|$(PREFIX)/bin|' deploy/uprobe_exporter.yaml.in \
-	        >$(DESTDIR)/etc/uprobe_exporter/uprobe_exporter.yaml
+	        sed 's|@BINDIR@|$(PREFIX)/bin|' deploy/uprobe_exporter.yaml.in | install -m 644 \
+	        /dev/stdin $(DESTDIR)/etc/uprobe_exporter/uprobe_exporter.yaml
 	[ -e $(DESTDIR)/etc/default/uprobe_exporter ] || \
 	        install -m 644 deploy/systemd/default $(DESTDIR)/etc/default/uprobe_exporter
 

@@ -194,9 +194,10 @@ void probes_count(const struct probes *probes, size_t *attached, size_t *all)
 {
 	*attached = *all = 0;
 	for (size_t i = 0; i < probes->n_targets; i++) {
-		*all += probes->targets[i].n_probes;
-		for (size_t j = 0; j < probes->targets[i].n_probes; j++)
-			*attached += is_attached(&probes->targets[i], &probes->targets[i].probes[j]);
+		const struct target *target = &probes->targets[i];
+		*all += target->n_probes;
+		for (size_t j = 0; j < target->n_probes; j++)
+			*attached += is_attached(target, &target->probes[j]);
 	}
 }
 

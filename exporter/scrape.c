@@ -43,7 +43,7 @@ static void ready(void *context, const struct http_request *request, struct http
 /* What is wrong with a config quotes it, and who may send a request may not be who may read it. */
 static const char *const reload_answers[] = {
 	[RELOADED] = "Reloaded.\n",
-	[RELOAD_CONFIG_WRONG] = "Not reloaded, the config is wrong: the exporter's log says where.\n",
+	[RELOAD_CONFIG_WRONG] = "Not reloaded: the config is wrong, see the log.\n",
 	[RELOAD_NOT_ASKED] = "Not reloaded: the request could not be passed on.\n",
 	[RELOAD_STOPPING] = "Not reloaded: the exporter is stopping.\n",
 };

@@ -316,9 +316,10 @@ int listen_inherit(struct listeners *listeners, struct err *err)
 			       "the service manager passed no sockets ($LISTEN_FDS, $LISTEN_PID): "
 			       "--web.systemd-socket is for a service that a socket unit starts");
 	if (n > MOST_INHERITED)
-		return err_set(err, -ENOTCONN, REASON_CONFIG,
-			       "the service manager passed %lu sockets; %d are the most that are taken",
-			       n, MOST_INHERITED);
+		return err_set(
+			err, -ENOTCONN, REASON_CONFIG,
+			"the service manager passed %lu sockets; %d are the most that are taken", n,
+			MOST_INHERITED);
 	for (int i = 0; i < (int)n; i++) {
 		int result = inherit_one(listeners, FIRST_INHERITED + i, err);
 		code = code ? code : result;

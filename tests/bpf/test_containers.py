@@ -10,6 +10,7 @@ import bpfsys
 import victim
 from container import PATH, Container, Image
 from exporter import Exporter, config, function, setUpModule, target
+from manager import Manager
 from victim import Victim, wait_until
 
 CALLS = "uprobe_function_calls_total"
@@ -57,6 +58,15 @@ class Containers(unittest.TestCase):
                 for container in (a, b):
                     wait_until(container.unmount, 5)
             wait_until(lambda: e.attached(function="work") == 0, 5)
+
+    def test_attached_where_the_file_is(self):
+        """What the service manager is told is what the metric says."""
+        manager = Manager()
+        self.addCleanup(manager.close)
+        with Image() as image, Container(image), Exporter(
+                text(exe=PATH), env={**os.environ, "NOTIFY_SOCKET": manager.path}) as e:
+            wait_until(lambda: e.attached(function="work") == 1, 5)
+            manager.wait("STATUS=1 of 1 probes attached")
 
     def test_there_before(self):
         """Containers that run when the exporter starts, and over a reload."""

@@ -8,6 +8,9 @@ mapfile -t shells < <(find deploy tests .ci -name '*.sh' -o -path .ci/run | sort
 for script in "${shells[@]}"; do
 	bash -n "$script" || status=1
 done
+for script in deploy/deb/{postinst,prerm,postrm}; do
+	sh -n "$script" || status=1
+done
 if command -v shellcheck >/dev/null; then
 	shellcheck "${shells[@]}" || status=1
 fi

@@ -122,7 +122,8 @@ class MakeOthers(unittest.TestCase):
     def make(self, *arguments, **keys):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
         return subprocess.run(["make", "-s", *arguments], cwd=ROOT, capture_output=True, text=True,
-                              timeout=120, check=False, env={**environment, **keys.get("env", {})})
+                              timeout=120, check=False, umask=keys.get("umask", -1),
+                              env={**environment, **keys.get("env", {})})
 
     def test_help_names_the_targets(self):
         result = self.make("help")
@@ -139,6 +140,14 @@ class MakeOthers(unittest.TestCase):
                                   check=True).stdout
             self.assertIn("uprobe_exporter", said)
             self.assertIn("README.md", os.listdir(folder + "/opt/up/share/doc/uprobe_exporter"))
+
+    def test_install_whatever_the_umask(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.make("install", f"DESTDIR={folder}/tree", "PREFIX=/opt/up", umask=0o077)
+            self.assertEqual(result.returncode, 0, result)
+            for top, _, files in os.walk(folder + "/tree/opt"):
+                for path in (top, *(os.path.join(top, name) for name in files)):
+                    self.assertEqual(os.stat(path).st_mode & 0o044, 0o044, path)
 
     def test_install_for_systemd(self):
         with tempfile.TemporaryDirectory() as folder:

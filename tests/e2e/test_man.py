@@ -43,11 +43,11 @@ class Pages(unittest.TestCase):
             self.assertNotRegex(text, r"\*\*|\]\(|^\|", page)
 
     def test_every_flag_with_its_help(self):
-        for command in ("serve", "check", "list", "doctor"):
+        for command in ("serve", "check", "list", "doctor", "healthcheck"):
             said = subprocess.run([BINARY, command, "--help"], capture_output=True, text=True,
                                   check=True).stdout
             flags = re.findall(r"^  (--\S+) +(.*)$", said, re.M)
-            self.assertGreater(len(flags), 3)
+            self.assertGreater(len(flags), 0)
             for flag, meaning in flags:
                 self.assertIn(flag, self.text["uprobe_exporter.8"])
                 self.assertIn(meaning, self.text["uprobe_exporter.8"])

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 from exporter import BINARY, Exporter, config, run, setUpModule, target, tier_missing
+from manager import Manager
 from victim import wait_until
 
 # Opens a listening socket of the kind that is asked for, as systemd does for a socket unit.
@@ -58,32 +59,6 @@ def stopped_thread(tid):
         yield
     finally:
         assert not ptrace(PTRACE_DETACH, tid, None, None), os.strerror(ctypes.get_errno())
-
-
-class Manager:
-    """The receiving end of $NOTIFY_SOCKET."""
-
-    def __init__(self):
-        self.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
-        self.path = os.path.join(self.folder.name, "notify")
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(self.path)
-        self.socket.setblocking(False)
-        self.heard = []
-
-    def listen(self):
-        while True:
-            try:
-                self.heard.append(self.socket.recv(4096).decode())
-            except BlockingIOError:
-                return self.heard
-
-    def wait(self, message):
-        return wait_until(lambda: message in self.listen(), 20, message)
-
-    def close(self):
-        self.socket.close()
-        self.folder.cleanup()
 
 
 class Notifications(unittest.TestCase):
