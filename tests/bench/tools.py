@@ -183,7 +183,7 @@ class Ours:
         self.exits = dict(functions)
         entries = [exporter.function(name, exit=how) for name, how in functions]
         text = exporter.config(exporter.target(file, *entries, name="bench", **keys))
-        self.exporter = exporter.Exporter(text, tier)
+        self.exporter = exporter.Exporter(text, tier, as_root=True)  # as the tools beside it
 
     def alive(self):
         return self.exporter.child.poll() is None

@@ -14,7 +14,8 @@ import time
 import unittest
 
 import victim
-from exporter import BINARY, Exporter, config, function, run, setUpModule, target
+from exporter import (BINARY, Exporter, config, function, run, setUpModule, target,
+                      unit_command)
 from victim import Victim, wait_until
 
 LIBRARIES = glob.glob("/usr/lib/*-linux-gnu/libstdc++.so.6") + \
@@ -188,8 +189,8 @@ class Serving(unittest.TestCase):
         with open(self.config, "w", encoding="utf-8") as out:
             out.write(self.text)
 
-    def serve(self, *arguments, **keys):
-        return run(f"--config.file={self.config}", *arguments, **keys)
+    def serve(self, *arguments, wrap=()):
+        return run(f"--config.file={self.config}", *arguments, wrap=[*wrap, *unit_command()])
 
     def test_malformed_listen_addresses_are_usage(self):
         for address in ("", "10435", "::1:9000", ":65536", "http://:10435"):
@@ -244,7 +245,7 @@ class Serving(unittest.TestCase):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        with subprocess.Popen([BINARY, f"--config.file={self.config}",
+        with subprocess.Popen([*unit_command(), BINARY, f"--config.file={self.config}",
                                f"--web.listen-address=127.0.0.1:{port}"],
                               stdin=subprocess.DEVNULL, stderr=writer) as child:
             try:

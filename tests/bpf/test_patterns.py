@@ -135,9 +135,8 @@ class Patterns(unittest.TestCase):
                 # process of the old version is still counted.
                 shutil.copy(victim.path("threads"), later + ".new")
                 os.rename(later + ".new", later)
-                wait_until(lambda: not any(labels(e).values()), RETRY_SECONDS, "upgraded")
-                self.assertEqual(labels(e), {"outer": 0, "recurse": 0, "nothing_*": 0,
-                                             "out*": 0})
+                wanted = {"outer": 0, "recurse": 0, "nothing_*": 0, "out*": 0}
+                wait_until(lambda: labels(e) == wanted, RETRY_SECONDS, "upgraded")
                 v.round()
             self.assertEqual(e.histogram("recurse").count, 10)
             self.assertEqual(e.histogram("outer").count, 2)

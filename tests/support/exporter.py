@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import as_unit
 import bpfsys
 import scrape
 import victim
@@ -73,6 +74,16 @@ def tier_missing(tier):
     return ""
 
 
+def default_tier():
+    """The first that this kernel has."""
+    return next((tier for tier in TIERS if not tier_missing(tier)), TIERS[-1])
+
+
+def unit_command(tier=None):
+    """What starts the exporter as the unit does, put before it."""
+    return as_unit.command(perf=(tier or default_tier()) == "perf")
+
+
 def _tier_test(method, tier):
     @functools.wraps(method)
     def test(self):
@@ -91,16 +102,23 @@ def each_tier(cls):
 
 
 class Exporter:
-    """A running exporter. Leaving the block stops it and requires a clean, quick, full end."""
+    """A running exporter. Leaving the block stops it and requires a clean, quick, full end.
+
+    The release build runs as its systemd unit starts it (as_unit.py), with perf-tier.conf where
+    the tier is that one. `as_root` is for tests of what starting as root does, and for what looks
+    into it or times it; builds for looking into (sanitizers) are other binaries and start as root.
+    """
 
     def __init__(self, text, tier=None, arguments=(), wrap=(), binary=BINARY, env=None,
-                 ready=True, listen=("127.0.0.1:0",), start_seconds=60):
+                 ready=True, listen=("127.0.0.1:0",), start_seconds=60, as_root=False):
         self.folder = tempfile.mkdtemp(prefix="uprobe-test-")
         os.chmod(self.folder, 0o755)  # for an exporter that is not root
         self.config = os.path.join(self.folder, "config.yaml")
         self.log = os.path.join(self.folder, "log")
         with open(self.config, "w", encoding="utf-8") as out:
             out.write(text)
+        if binary == BINARY and not as_root:
+            wrap = [*wrap, *unit_command(tier)]
         command = [*wrap, binary, f"--config.file={self.config}", "--log.format=json",
                    *(f"--web.listen-address={address}" for address in listen), *arguments]
         if tier:

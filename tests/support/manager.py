@@ -15,6 +15,7 @@ class Manager:
         self.path = os.path.join(self.folder.name, "notify")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(self.path)
+        os.chmod(self.path, 0o777)  # as systemd's
         self.socket.setblocking(False)
         self.heard = []
 
