@@ -1,8 +1,11 @@
-/* Findings as a table for people or as JSON lines. */
+/* Findings as a table for people or as JSON lines; those about confinement are added here. */
 #include "cmd_doctor.h"
+
+#include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "confine.h"
 #include "kernel/doctor.h"
 #include "options.h"
 
@@ -37,11 +40,52 @@ static void print_text(const struct finding *finding, FILE *out)
 		fprintf(out, "%37s mend: %s\n", "", finding->mend);
 }
 
+static void add_kept(struct doctor *doctor, int error)
+{
+	struct strbuf names = {0};
+	struct finding finding = {"confinement: capabilities", FINDING_OK, "", "", ""};
+
+	confine_put_kept(&names, doctor->tier);
+	finding.detail = arena_printf(&doctor->arena, "serve keeps %s and sets no_new_privs",
+				      *strbuf_text(&names) ? strbuf_text(&names) : "none");
+	strbuf_fini(&names);
+	if (error) {
+		finding.state = FINDING_MISSING;
+		finding.detail =
+			arena_printf(&doctor->arena, "cannot be dropped: %s", strerror(-error));
+		finding.follows = "serve keeps all that it is given, and warns";
+		finding.mend = "a seccomp profile that allows capset and prctl";
+	}
+	doctor_add(doctor, finding);
+}
+
+static void add_filter(struct doctor *doctor, const struct confine_trial *trial)
+{
+	struct finding finding = {"confinement: system calls", FINDING_OK,
+				  "serve filters them by seccomp, in all threads", "", ""};
+
+	if (!trial->filters) {
+		finding.state = FINDING_INFO;
+		finding.detail = "not filtered: built with a sanitizer";
+	} else if (trial->syscalls) {
+		finding.state = FINDING_MISSING;
+		finding.detail = arena_printf(&doctor->arena, "cannot be filtered: %s",
+					      strerror(-trial->syscalls));
+		finding.follows = "serve runs without a filter, and warns";
+		finding.mend = "a kernel with CONFIG_SECCOMP_FILTER=y; in a container, a seccomp "
+			       "profile that allows seccomp and prctl";
+	}
+	doctor_add(doctor, finding);
+}
+
 int cmd_doctor(bool json, FILE *out)
 {
 	struct doctor doctor;
 
 	doctor_examine(&doctor);
+	const struct confine_trial trial = confine_try(doctor.tier);
+	add_kept(&doctor, trial.capabilities);
+	add_filter(&doctor, &trial);
 	for (size_t i = 0; i < doctor.n_findings; i++)
 		(json ? print_json : print_text)(&doctor.findings[i], out);
 	if (!json)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -142,4 +143,60 @@ struct confinement confine(enum confine_level level, enum tier tier)
 	if (result)
 		log_warn("cannot filter system calls", LOG_STR("error", strerror(-result)));
 	return done;
+}
+
+/* What a child's step comes to; its errno is its exit status. */
+static int in_child(int (*step)(enum tier), enum tier tier)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		_exit(-step(tier));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EPERM; /* killed: by a filter on us */
+}
+
+static int filter_too(enum tier tier)
+{
+	int result = drop_capabilities(tier);
+
+	return result ? result : confine_calls();
+}
+
+struct confine_trial confine_try(enum tier tier)
+{
+	return (struct confine_trial){
+		.capabilities = in_child(drop_capabilities, tier),
+		.syscalls = SANITIZED ? 0 : in_child(filter_too, tier),
+		.filters = !SANITIZED,
+	};
+}
+
+void confine_put_kept(struct strbuf *out, enum tier tier)
+{
+	static const struct {
+		int number;
+		const char *name;
+	} names[] = {
+		{CAP_BPF, "CAP_BPF"},
+		{CAP_PERFMON, "CAP_PERFMON"},
+		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
+		{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
+		{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
+	};
+	uint64_t permitted = 0;
+	const char *before = "";
+
+	get_permitted(&permitted);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!(kept(permitted, tier) & BIT(names[i].number)))
+			continue;
+		strbuf_printf(out, "%s%s", before, names[i].name);
+		before = " ";
+	}
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "base/strbuf.h"
 #include "kernel/tier.h"
 
 enum confine_level { CONFINE_ALL, CONFINE_CAPABILITIES, CONFINE_NONE };
@@ -28,6 +29,16 @@ int confine_parse(const char *name, enum confine_level *level);
  * result: measuring goes on.
  */
 struct confinement confine(enum confine_level level, enum tier tier);
+
+/* What confine(CONFINE_ALL) would come to, tried in a process of its own: 0 or -errno. */
+struct confine_trial {
+	int capabilities, syscalls;
+	bool filters; /* false: a build that never does (sanitizers) */
+};
+struct confine_trial confine_try(enum tier tier);
+
+/* The names of the capabilities that confine() leaves to this process, separated by spaces. */
+void confine_put_kept(struct strbuf *out, enum tier tier);
 
 /* Set the filter of confine_calls.c on all threads: 0 or -errno. */
 int confine_calls(void);

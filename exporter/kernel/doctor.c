@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -25,7 +24,7 @@ const char *finding_state_name(enum finding_state state)
 	return state_names[state];
 }
 
-static void add(struct doctor *doctor, struct finding finding)
+void doctor_add(struct doctor *doctor, struct finding finding)
 {
 	if (doctor->n_findings < FINDINGS_MAX)
 		doctor->findings[doctor->n_findings++] = finding;
@@ -39,22 +38,23 @@ static void examine_kernel(struct doctor *doctor)
 	if (!uname(&name))
 		text = arena_printf(&doctor->arena, "%s %s %s", name.sysname, name.release,
 				    name.machine);
-	add(doctor, (struct finding){"kernel", FINDING_INFO, text, "", ""});
+	doctor_add(doctor, (struct finding){"kernel", FINDING_INFO, text, "", ""});
 }
 
 static void examine_btf(struct doctor *doctor)
 {
 	bool there = !access("/sys/kernel/btf/vmlinux", R_OK);
 
-	add(doctor,
-	    (struct finding){"kernel BTF", there ? FINDING_OK : FINDING_MISSING,
-			     there ? "/sys/kernel/btf/vmlinux"
-				   : arena_printf(&doctor->arena, "/sys/kernel/btf/vmlinux: %s",
-						  strerror(errno)),
-			     there ? "" : "no program can be loaded",
-			     there ? ""
-				   : "a kernel with CONFIG_DEBUG_INFO_BTF=y; in a container, "
-				     "mount /sys read-only"});
+	doctor_add(
+		doctor,
+		(struct finding){"kernel BTF", there ? FINDING_OK : FINDING_MISSING,
+				 there ? "/sys/kernel/btf/vmlinux"
+				       : arena_printf(&doctor->arena, "/sys/kernel/btf/vmlinux: %s",
+						      strerror(errno)),
+				 there ? "" : "no program can be loaded",
+				 there ? ""
+				       : "a kernel with CONFIG_DEBUG_INFO_BTF=y; in a container, "
+					 "mount /sys read-only"});
 }
 
 struct capability {
@@ -63,17 +63,13 @@ struct capability {
 };
 
 static const struct capability capabilities[] = {
-	{39, "CAP_BPF", "no program can be loaded", "grant CAP_BPF"},
-	{38, "CAP_PERFMON", "no tracing program can be loaded", "grant CAP_PERFMON"},
-	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "the perf tier is refused on most kernels",
-	 "not needed where the session or multi tier works"},
+	{CAP_BPF, "CAP_BPF", "no program can be loaded", "grant CAP_BPF"},
+	{CAP_PERFMON, "CAP_PERFMON", "no tracing program can be loaded", "grant CAP_PERFMON"},
 	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
 	 "processes of other users cannot be looked into (who maps a file, process filters)",
 	 "grant CAP_SYS_PTRACE"},
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
 	 "binaries that only their owner may read cannot be resolved", "grant CAP_DAC_READ_SEARCH"},
-	{CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", "limits cannot be raised above the hard ones",
-	 "raise the limits of open files for the service"},
 };
 
 static void examine_capabilities(struct doctor *doctor)
@@ -82,31 +78,52 @@ static void examine_capabilities(struct doctor *doctor)
 
 	for (size_t i = 0; i < sizeof(capabilities) / sizeof(*capabilities); i++) {
 		const struct capability *c = &capabilities[i];
-		bool has = privs_has(c->number);
 		/* CAP_SYS_ADMIN includes what was split from it. */
-		bool implied = !has && admin && (c->number == 38 || c->number == 39);
-		add(doctor, (struct finding){c->name, has || implied ? FINDING_OK : FINDING_MISSING,
-					     has       ? "held"
-					     : implied ? "implied by CAP_SYS_ADMIN"
-						       : "not held",
-					     has || implied ? "" : c->without,
-					     has || implied ? "" : c->mend});
+		bool split = c->number == CAP_BPF || c->number == CAP_PERFMON;
+
+		if (privs_has(c->number))
+			doctor_add(doctor, (struct finding){c->name, FINDING_OK, "held", "", ""});
+		else if (split && admin)
+			doctor_add(doctor, (struct finding){c->name, FINDING_INFO,
+							    "not held: CAP_SYS_ADMIN stands for it",
+							    "", ""});
+		else
+			doctor_add(doctor, (struct finding){c->name, FINDING_MISSING, "not held",
+							    c->without, c->mend});
 	}
+}
+
+/* Wanted by the last tier only. Whether another works cannot be tried without what all need. */
+static void examine_admin(struct doctor *doctor)
+{
+	struct finding finding = {"CAP_SYS_ADMIN", FINDING_INFO, "not held",
+				  "the perf tier is refused",
+				  "not needed where the session or multi tier works"};
+
+	if (privs_has(CAP_SYS_ADMIN)) {
+		finding = (struct finding){"CAP_SYS_ADMIN", FINDING_OK, "held", "", ""};
+	} else if (!doctor->able && privs_has(CAP_BPF) && privs_has(CAP_PERFMON)) {
+		finding.state = FINDING_MISSING;
+		finding.mend = "grant CAP_SYS_ADMIN: this kernel has the perf tier only";
+	}
+	doctor_add(doctor, finding);
 }
 
 static void examine_confinement(struct doctor *doctor)
 {
 	bool seccomp = privs_under_seccomp(), userns = privs_in_user_namespace();
 
-	add(doctor,
-	    (struct finding){"seccomp", FINDING_INFO,
-			     seccomp ? "a filter is on this process" : "no filter",
-			     seccomp ? "bpf and perf_event_open must be allowed by it" : "", ""});
-	add(doctor,
-	    (struct finding){"user namespace", userns ? FINDING_MISSING : FINDING_OK,
-			     userns ? "not the initial one" : "the initial one",
-			     userns ? "capabilities held here do not count for the kernel" : "",
-			     userns ? "run without user namespace remapping" : ""});
+	doctor_add(doctor,
+		   (struct finding){"seccomp", FINDING_INFO,
+				    seccomp ? "a filter is on this process" : "no filter",
+				    seccomp ? "bpf and perf_event_open must be allowed by it" : "",
+				    ""});
+	doctor_add(
+		doctor,
+		(struct finding){"user namespace", userns ? FINDING_MISSING : FINDING_OK,
+				 userns ? "not the initial one" : "the initial one",
+				 userns ? "capabilities held here do not count for the kernel" : "",
+				 userns ? "run without user namespace remapping" : ""});
 }
 
 static void examine_lockdown(struct doctor *doctor)
@@ -118,10 +135,11 @@ static void examine_lockdown(struct doctor *doctor)
 		return; /* not built in, or securityfs not mounted: nothing to say */
 	text[strcspn(text, "\n")] = '\0';
 	bool confidential = strstr(text, "[confidentiality]") != NULL;
-	add(doctor, (struct finding){"lockdown", confidential ? FINDING_MISSING : FINDING_OK,
-				     arena_strdup(&doctor->arena, text),
-				     confidential ? "BPF may not read the memory of processes" : "",
-				     confidential ? "boot with lockdown=integrity or none" : ""});
+	doctor_add(doctor,
+		   (struct finding){"lockdown", confidential ? FINDING_MISSING : FINDING_OK,
+				    arena_strdup(&doctor->arena, text),
+				    confidential ? "BPF may not read the memory of processes" : "",
+				    confidential ? "boot with lockdown=integrity or none" : ""});
 }
 
 static void examine_sysctls(struct doctor *doctor)
@@ -131,12 +149,13 @@ static void examine_sysctls(struct doctor *doctor)
 
 	if (paranoid == -100)
 		return;
-	add(doctor,
-	    (struct finding){"kernel.perf_event_paranoid", strict ? FINDING_MISSING : FINDING_OK,
-			     arena_printf(&doctor->arena, "%ld", paranoid),
-			     strict ? "the perf tier needs CAP_SYS_ADMIN" : "",
-			     strict ? "sysctl kernel.perf_event_paranoid=2, or use another tier"
-				    : ""});
+	doctor_add(
+		doctor,
+		(struct finding){
+			"kernel.perf_event_paranoid", strict ? FINDING_MISSING : FINDING_OK,
+			arena_printf(&doctor->arena, "%ld", paranoid),
+			strict ? "the perf tier needs CAP_SYS_ADMIN" : "",
+			strict ? "sysctl kernel.perf_event_paranoid=2, or use another tier" : ""});
 }
 
 static void examine_limits(struct doctor *doctor)
@@ -145,23 +164,24 @@ static void examine_limits(struct doctor *doctor)
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	bool low = files.rlim_max < 1024;
-	add(doctor, (struct finding){"open files", low ? FINDING_MISSING : FINDING_OK,
-				     arena_printf(&doctor->arena, "soft %lu, hard %lu",
-						  (unsigned long)files.rlim_cur,
-						  (unsigned long)files.rlim_max),
-				     low ? "the perf tier takes four a function" : "",
-				     low ? "raise LimitNOFILE / ulimit -Hn" : ""});
+	doctor_add(doctor, (struct finding){"open files", low ? FINDING_MISSING : FINDING_OK,
+					    arena_printf(&doctor->arena, "soft %lu, hard %lu",
+							 (unsigned long)files.rlim_cur,
+							 (unsigned long)files.rlim_max),
+					    low ? "the perf tier takes four a function" : "",
+					    low ? "raise LimitNOFILE / ulimit -Hn" : ""});
 }
 
 static void examine_pmu(struct doctor *doctor)
 {
 	int type = link_perf_pmu_type();
 
-	add(doctor, (struct finding){"uprobe events", type >= 0 ? FINDING_OK : FINDING_MISSING,
-				     type >= 0 ? arena_printf(&doctor->arena, "PMU type %d", type)
-					       : "no /sys/bus/event_source/devices/uprobe",
-				     type >= 0 ? "" : "the perf tier does not work",
-				     type >= 0 ? "" : "a kernel with CONFIG_UPROBE_EVENTS=y"});
+	doctor_add(doctor,
+		   (struct finding){"uprobe events", type >= 0 ? FINDING_OK : FINDING_MISSING,
+				    type >= 0 ? arena_printf(&doctor->arena, "PMU type %d", type)
+					      : "no /sys/bus/event_source/devices/uprobe",
+				    type >= 0 ? "" : "the perf tier does not work",
+				    type >= 0 ? "" : "a kernel with CONFIG_UPROBE_EVENTS=y"});
 }
 
 struct tier_info {
@@ -188,28 +208,30 @@ static bool examine_tier(struct doctor *doctor, const struct tier_info *info)
 	struct err err;
 
 	if (attach_open(&options, &attach, &err)) {
-		add(doctor,
-		    (struct finding){info->name, FINDING_MISSING,
-				     arena_strdup(&doctor->arena, err.msg), info->without, ""});
+		doctor_add(doctor, (struct finding){info->name, FINDING_MISSING,
+						    arena_strdup(&doctor->arena, err.msg),
+						    info->without, ""});
 		return false;
 	}
 	bool covers = attach_pid_filter_covers_threads(attach);
 	bool spares = attach_is_sandbox_safe(attach);
 	attach_close(attach);
-	add(doctor, (struct finding){info->name, FINDING_OK,
-				     "counts a function of the exporter exactly", "", ""});
+	doctor_add(doctor, (struct finding){info->name, FINDING_OK,
+					    "counts a function of the exporter exactly", "", ""});
 	if (!covers)
-		add(doctor,
-		    (struct finding){"pid filter", FINDING_MISSING,
-				     "the kernel's covers one thread only (mended in 6.10)",
-				     "filtered targets get a link for every process, filtered "
-				     "in the program",
-				     ""});
+		doctor_add(
+			doctor,
+			(struct finding){"pid filter", FINDING_MISSING,
+					 "the kernel's covers one thread only (mended in 6.10)",
+					 "filtered targets get a link for every process, filtered "
+					 "in the program",
+					 ""});
 	if (!spares)
-		add(doctor, (struct finding){"return probes", FINDING_MISSING,
-					     "they trip the seccomp filters of sandboxed programs "
-					     "(kernels from 6.11, mended later)",
-					     "exit: auto uses none", "a newer kernel"});
+		doctor_add(doctor,
+			   (struct finding){"return probes", FINDING_MISSING,
+					    "they trip the seccomp filters of sandboxed programs "
+					    "(kernels from 6.11, mended later)",
+					    "exit: auto uses none", "a newer kernel"});
 	return true;
 }
 
@@ -225,8 +247,14 @@ void doctor_examine(struct doctor *doctor)
 	examine_sysctls(doctor);
 	examine_limits(doctor);
 	examine_pmu(doctor);
-	for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++)
-		doctor->able |= examine_tier(doctor, &tiers[i]);
+	for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++) {
+		bool works = examine_tier(doctor, &tiers[i]);
+
+		if (works && !doctor->able)
+			doctor->tier = tiers[i].tier;
+		doctor->able |= works;
+	}
+	examine_admin(doctor);
 }
 
 void doctor_fini(struct doctor *doctor)

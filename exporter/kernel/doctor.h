@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "kernel/tier.h"
 
 enum finding_state {
 	FINDING_OK,	 /* present */
@@ -27,12 +28,16 @@ struct doctor {
 	struct arena arena;
 	struct finding *findings; /* n_findings, in the arena */
 	size_t n_findings;
-	bool able; /* some tier works */
+	bool able;	/* some tier works */
+	enum tier tier; /* the first that does, which is the one that serve takes */
 };
 
 /* Examine, by trying every tier on a function of our own. The caller calls doctor_fini. */
 void doctor_examine(struct doctor *doctor);
 void doctor_fini(struct doctor *doctor);
+
+/* One more, whose texts are constant or in the doctor's arena. */
+void doctor_add(struct doctor *doctor, struct finding finding);
 
 /* "ok", "missing", "info". */
 const char *finding_state_name(enum finding_state state);

@@ -1,11 +1,16 @@
 """What the running exporter gave up: capabilities, new privileges, system calls; in every thread."""
 
+import json
 import os
+import re
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 import as_unit
-from exporter import Exporter, config, each_tier, setUpModule, target
+from exporter import (BINARY, Exporter, config, default_tier, each_tier, run, setUpModule, target,
+                      tier_missing)
 from victim import Victim
 
 BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH, SYS_ADMIN = 39, 38, 19, 2, 21
@@ -107,6 +112,107 @@ class AsRoot(Confined):
         wrap = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_ptrace"]
         with Exporter(config(target("threads", "work")), wrap=wrap, as_root=True) as e:
             self.assert_confined(e, mask(DAC_READ_SEARCH, SYS_ADMIN), 1)
+
+
+@each_tier
+class Doctor(unittest.TestCase):
+    """The unit's capabilities, one taken away: doctor says which, and what the daemon will do."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.mkdtemp(prefix="uprobe-test-")
+        cls.addClassCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o755)
+        cls.binary = shutil.copy(BINARY, folder)  # may be executed without CAP_DAC_READ_SEARCH
+
+    def doctor(self, tier, *without, wrap=()):
+        """The exit status and {name: finding}."""
+        result = run("doctor", "--json", binary=self.binary,
+                     wrap=[*wrap, *as_unit.command(tier == "perf", without)])
+        findings = [json.loads(line) for line in result.stdout.splitlines()]
+        return result.returncode, {finding["name"]: finding for finding in findings}
+
+    def not_held(self, found):
+        return {name for name, finding in found.items()
+                if name.startswith("CAP_") and finding["detail"] != "held"}
+
+    def granting(self, found):
+        return {finding["mend"] for finding in found.values() if "grant CAP" in finding["mend"]}
+
+    def tier_all_are_there(self, tier):
+        status, found = self.doctor(tier)
+        self.assertEqual(status, 0)
+        self.assertEqual(found["tier " + tier]["state"], "ok")
+        self.assertEqual(self.not_held(found), set() if tier == "perf" else {"CAP_SYS_ADMIN"})
+        self.assertEqual(self.granting(found), set())
+
+    def tier_each_is_named(self, tier):
+        """That one and no other, with what to do; CAP_SYS_ADMIN stands for two, if it is there."""
+        for name in as_unit.capabilities(tier == "perf"):
+            with self.subTest(missing=name):
+                status, found = self.doctor(tier, name)
+                self.assertEqual(self.not_held(found) - {"CAP_SYS_ADMIN"} or {"CAP_SYS_ADMIN"},
+                                 {name})
+                essential = name in ("CAP_BPF", "CAP_PERFMON")
+                if essential and tier == "perf":
+                    self.assertIn("stands for it", found[name]["detail"])
+                    self.assertEqual(self.granting(found), set())
+                elif name == "CAP_SYS_ADMIN":
+                    self.assertEqual(found["tier perf"]["state"], "missing")
+                    self.assertIn(name, found["tier perf"]["detail"])
+                else:
+                    self.assertEqual(found[name]["state"], "missing")
+                    self.assertEqual(self.granting(found), {"grant " + name})
+                works = found["tier " + tier]["state"] == "ok"
+                self.assertEqual(works, name not in (
+                    ("CAP_SYS_ADMIN",) if tier == "perf" else ("CAP_BPF", "CAP_PERFMON")), found)
+                self.assertEqual(status, 0 if works or name == "CAP_SYS_ADMIN" and
+                                 not tier_missing("multi") else 1)
+
+    def tier_serve_names_it_too(self, tier):
+        names = ("CAP_SYS_ADMIN",) if tier == "perf" else ("CAP_BPF", "CAP_PERFMON")
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(config(target("threads", "work")))
+            file.flush()
+            os.chmod(file.name, 0o644)
+            for name in names:
+                with self.subTest(missing=name):
+                    result = run(f"--config.file={file.name}", f"--kernel.tier={tier}",
+                                 "--web.listen-address=127.0.0.1:0", binary=self.binary,
+                                 wrap=as_unit.command(tier == "perf", (name,)))
+                    self.assertEqual(result.returncode, 1, result)
+                    self.assertEqual(set(re.findall(r"CAP_[A-Z]+(?:_[A-Z]+)*", result.stderr)),
+                                     {name})
+
+    def tier_what_serve_will_give_up(self, tier):
+        _, found = self.doctor(tier)
+        kept = found["confinement: capabilities"]
+        self.assertEqual(kept["state"], "ok")
+        best = default_tier()
+        self.assertEqual(set(re.findall(r"CAP_\w+", kept["detail"])),
+                         set(as_unit.capabilities(best == "perf")))
+        self.assertIn("no_new_privs", kept["detail"])
+        self.assertEqual(found["confinement: system calls"]["state"], "ok")
+
+    def test_only_what_is_given_is_kept(self):
+        _, found = self.doctor("multi", "CAP_SYS_PTRACE")
+        self.assertNotIn("CAP_SYS_PTRACE", found["confinement: capabilities"]["detail"])
+
+    def test_no_more_filters(self):
+        """Where seccomp(2) is refused, serve runs without its filter: doctor says so before."""
+        refuse = [*as_unit.refusing("seccomp", "prctl")]
+        result = run("doctor", "--json", wrap=refuse)
+        found = {line["name"]: line for line in map(json.loads, result.stdout.splitlines())}
+        for name, words in (("confinement: capabilities", "cannot be dropped"),
+                            ("confinement: system calls", "cannot be filtered")):
+            self.assertEqual(found[name]["state"], "missing", found[name])
+            self.assertIn(words, found[name]["detail"])
+            self.assertTrue(found[name]["follows"] and found[name]["mend"])
+
+    def test_text(self):
+        said = run("doctor", wrap=as_unit.command()).stdout
+        self.assertRegex(said, r"(?m)^ok +confinement: capabilities +serve keeps CAP_BPF ")
+        self.assertRegex(said, r"(?m)^ok +confinement: system calls +serve filters them")
 
 
 if __name__ == "__main__":

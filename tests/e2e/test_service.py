@@ -4,14 +4,13 @@ import contextlib
 import ctypes
 import os
 import re
-import shutil
 import signal
 import socket
 import sys
 import tempfile
 import unittest
 
-from exporter import BINARY, Exporter, config, run, setUpModule, target, tier_missing
+from exporter import Exporter, config, run, setUpModule, target
 from manager import Manager
 from victim import wait_until
 
@@ -256,30 +255,3 @@ class HealthCheck(unittest.TestCase):
     def test_usage(self):
         self.assertEqual(self.check("9000").returncode, 2)
         self.assertEqual(run("healthcheck", "--json").returncode, 2)
-
-
-class Capabilities(unittest.TestCase):
-    """The unit's capabilities, one taken away: doctor says which, and how to mend it."""
-
-    UNIT = ("bpf", "perfmon", "sys_ptrace", "dac_read_search")
-
-    def doctor(self, capabilities):
-        chosen = ",".join(["-all", *(f"+{name}" for name in capabilities)])
-        with tempfile.TemporaryDirectory() as folder:
-            os.chmod(folder, 0o755)
-            binary = shutil.copy(BINARY, folder)
-            return run("doctor", "--json", binary=binary, wrap=(
-                "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
-                f"--inh-caps={chosen}", f"--ambient-caps={chosen}", f"--bounding-set={chosen}"))
-
-    def test_all_are_there(self):
-        result = self.doctor(self.UNIT)
-        self.assertEqual(result.returncode, 0 if not tier_missing("multi") else 1, result)
-
-    def test_each_is_named(self):
-        for name in self.UNIT:
-            with self.subTest(missing=name):
-                result = self.doctor(set(self.UNIT) - {name})
-                self.assertIn(f"grant CAP_{name.upper()}", result.stdout)
-                self.assertEqual(result.returncode, 1 if name in ("bpf", "perfmon") or
-                                 tier_missing("multi") else 0, result)

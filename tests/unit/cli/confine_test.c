@@ -239,6 +239,35 @@ static void test_drop(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* What it would come to is tried elsewhere: this process is as it was. */
+static void test_try(void **state)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct before[2], after[2];
+
+	(void)state;
+	assert_int_equal(syscall(SYS_capget, &header, before), 0);
+	struct confine_trial trial = confine_try(TIER_SESSION);
+	assert_int_equal(trial.capabilities, 0);
+	assert_int_equal(trial.syscalls, 0);
+	assert_false(trial.filters); /* these tests are built with a sanitizer */
+	assert_int_equal(syscall(SYS_capget, &header, after), 0);
+	assert_memory_equal(before, after, sizeof(before));
+	assert_int_equal(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
+}
+
+/* Capabilities cannot be had from a filter that refuses them. */
+static int try_under_a_filter(void)
+{
+	return -confine_try(TIER_SESSION).capabilities;
+}
+
+static void test_try_tells_what_fails(void **state)
+{
+	(void)state;
+	assert_int_equal(confined(try_under_a_filter), EPERM);
+}
+
 static void test_levels(void **state)
 {
 	enum confine_level level = CONFINE_ALL;
@@ -263,6 +292,8 @@ int main(void)
 		cmocka_unit_test(test_allowed),
 		cmocka_unit_test(test_abort),
 		cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_try),
+		cmocka_unit_test(test_try_tells_what_fails),
 		cmocka_unit_test(test_levels),
 	};
 

@@ -245,6 +245,7 @@ static void the_exporter_shows_itself(void **state)
 	assert_has(text, "uprobe_exporter_process_events_lost_total{reason=\"queue_full\"} 7");
 	assert_has(text,
 		   "uprobe_exporter_process_events_lost_total{reason=\"too_many_processes\"} 0");
+	assert_lacks(text, "confinement"); /* the fixture's exporter has not got so far */
 	assert_lacks(text, "probe_floor"); /* none were measured */
 	assert_has(text, "# TYPE process_cpu_seconds_total counter");
 	assert_lacks(text, "uprobe_function_");
@@ -257,6 +258,36 @@ static void the_exporter_shows_itself(void **state)
 	assert_lacks(text, "success_timestamp");
 	assert_lacks(text, "kernel_tier");
 	free(text);
+	free(f);
+}
+
+#define FAMILY "uprobe_exporter_confinement_info"
+
+/* What is in force, each of the two by itself; see daemon.c for when it is known. */
+static void confinement_is_told_as_it_is(void **state)
+{
+	static const struct {
+		const char *capabilities, *syscalls, *line;
+	} cases[] = {
+		{"dropped", "filtered",
+		 FAMILY "{capabilities=\"dropped\",syscalls=\"filtered\"} 1"},
+		{"dropped", "any", FAMILY "{capabilities=\"dropped\",syscalls=\"any\"} 1"},
+		{"kept", "filtered", FAMILY "{capabilities=\"kept\",syscalls=\"filtered\"} 1"},
+		{"kept", "any", FAMILY "{capabilities=\"kept\",syscalls=\"any\"} 1"},
+	};
+	struct fixture *f = fixture_new();
+
+	(void)state;
+	f->input.n_rows = 0;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		f->input.build.capabilities = cases[i].capabilities;
+		f->input.build.syscalls = cases[i].syscalls;
+		char *text = scrape(&f->input);
+		assert_has(text, cases[i].line);
+		const char *first = strstr(text, FAMILY "{");
+		assert_null(strstr(first + 1, FAMILY "{")); /* one series */
+		free(text);
+	}
 	free(f);
 }
 
@@ -353,6 +384,7 @@ int main(void)
 		cmocka_unit_test(rows_of_the_same_labels_are_summed),
 		cmocka_unit_test(the_floor_is_shown_by_kind),
 		cmocka_unit_test(the_exporter_shows_itself),
+		cmocka_unit_test(confinement_is_told_as_it_is),
 		cmocka_unit_test(usdt_has_families_of_its_own),
 		cmocka_unit_test(a_snapshot_outlives_its_input),
 	};
