@@ -27,15 +27,15 @@ struct reloader {
 	bool right, stopped;
 };
 
-/* Every line of what is wrong with the config is a line of the log. */
-static void log_diagnostics(const char *text)
+/* Every line of what is to be said of the config is a line of the log. */
+static void log_diagnostics(enum log_level level, const char *text)
 {
 	_cleanup_free_ char *copy = alloc_strdup(text);
 	char *rest = copy;
 
 	for (char *line; (line = strsep(&rest, "\n"));)
 		if (*line)
-			log_error("config", LOG_STR("fault", line));
+			log_at(level, "config", LOG_STR("fault", line));
 }
 
 static bool load(struct reloader *reloader)
@@ -48,11 +48,12 @@ static bool load(struct reloader *reloader)
 	strbuf_init(&diagnostics);
 	bool right = !config_load(file, &spec, &diagnostics);
 	if (right) {
+		log_diagnostics(LOG_LEVEL_WARN, strbuf_text(&diagnostics));
 		probes_reload(reloader->probes, spec);
 		log_info("config reloaded", LOG_STR("config", file));
 	} else {
 		probes_reload_failed(reloader->probes);
-		log_diagnostics(strbuf_text(&diagnostics));
+		log_diagnostics(LOG_LEVEL_ERROR, strbuf_text(&diagnostics));
 		log_error("config not reloaded: what was configured before goes on",
 			  LOG_STR("config", file));
 	}

@@ -1,17 +1,22 @@
 """What the running exporter gave up: capabilities, new privileges, system calls; in every thread."""
 
+import glob
 import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import unittest
 
 import as_unit
+import victim
 from exporter import (BINARY, Exporter, config, default_tier, each_tier, run, setUpModule, target,
                       tier_missing)
-from victim import Victim
+from victim import Victim, wait_until
 
 BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH, SYS_ADMIN = 39, 38, 19, 2, 21
 RUNNING = (BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH)
@@ -213,6 +218,122 @@ class Doctor(unittest.TestCase):
         said = run("doctor", wrap=as_unit.command()).stdout
         self.assertRegex(said, r"(?m)^ok +confinement: capabilities +serve keeps CAP_BPF ")
         self.assertRegex(said, r"(?m)^ok +confinement: system calls +serve filters them")
+
+
+class Directory:
+    """A user database as systemd-userdbd and others are one (io.systemd.UserDatabase over varlink),
+    in a /run that only the exporter has, by `wrap`."""
+
+    SOCKET = "systemd/userdb/io.systemd.Test"
+
+    def __init__(self, answer):
+        """answer(user name): the reply as a dict, or None: it hangs up after a while."""
+        self.answer, self.asked = answer, []
+        self.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        os.chmod(self.folder.name, 0o755)
+        path = os.path.join(self.folder.name, self.SOCKET)
+        os.makedirs(os.path.dirname(path))
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        os.chmod(path, 0o777)
+        self.listener.listen()
+        self.wrap = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /run && exec "$@"',
+                     self.folder.name]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            with peer:
+                question = json.loads(peer.recv(4096).rstrip(b"\0"))
+                name = question["parameters"]["userName"]
+                self.asked.append(name)
+                reply = self.answer(name)
+                if reply is not None:
+                    peer.sendall(json.dumps(reply).encode() + b"\0")
+                    peer.recv(1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.folder.cleanup()
+
+
+class UserNames(unittest.TestCase):
+    """`user:` by a name that /etc/passwd does not have is asked for under the filter, on a reload:
+    glibc loads the module that nsswitch.conf names, which asks a daemon."""
+
+    USER = 61001
+    NOT_FOUND = {"error": "io.systemd.UserDatabase.NoRecordFound", "parameters": {}}
+
+    def setUp(self):
+        with open("/etc/nsswitch.conf", encoding="utf-8") as file:
+            if not re.search(r"(?m)^passwd:.*\bsystemd\b", file.read()) or \
+                    not glob.glob("/lib/*/libnss_systemd.so.2"):
+                self.skipTest("passwd is not looked up by nss-systemd here")
+
+    def found(self, uid):
+        return {"parameters": {"incomplete": False, "record": {
+            "userName": "alien", "uid": uid, "gid": uid, "service": "io.systemd.Test"}}}
+
+    def reload(self, e, name):
+        """A target that wants processes of that user's; None: every process."""
+        wanted = {"process": {"user": name}} if name else {}
+        with open(e.config, "w", encoding="utf-8") as out:
+            out.write(config(target("threads", "work", **wanted)))
+        os.kill(e.pid, signal.SIGHUP)
+
+    def reloaded(self, e, times=1):
+        wait_until(lambda: e.log_text().count("config reloaded") == times, 60, "reloaded")
+
+    def test_a_name_that_a_daemon_knows(self):
+        with Directory(lambda name: self.found(self.USER)) as directory, \
+                Victim("threads", 1, 10) as other, \
+                Victim(shutil.which("setpriv"), f"--reuid={self.USER}", "--clear-groups",
+                       victim.path("threads"), 1, 100) as v, \
+                Exporter(config(target("threads", "work")), wrap=directory.wrap) as e:
+            self.reload(e, "alien")
+            self.reloaded(e)
+            self.assertEqual(directory.asked, ["alien"])
+            other.round()
+            v.round()
+            self.assertEqual(e.account("work")["all"], 100)
+            self.assertNotIn("no user", e.log_text())
+
+    def test_a_name_that_nobody_knows(self):
+        with Directory(lambda name: self.NOT_FOUND) as directory, \
+                Exporter(config(target("threads", "work")), wrap=directory.wrap) as e:
+            self.reload(e, "stranger")
+            self.reloaded(e)
+            self.assertEqual(directory.asked, ["stranger"])
+            self.assertIn("no user `stranger`", e.log_text())
+
+    def test_nobody_is_there_to_ask(self):
+        with Exporter(config(target("threads", "work"))) as e:
+            self.reload(e, "stranger")
+            self.reloaded(e)
+            self.assertIn("no user `stranger`", e.log_text())
+
+    def test_a_daemon_that_does_not_answer(self):
+        """Scrapes do not wait for it; the name is unknown when it hangs up, and all goes on."""
+        go_on = threading.Event()
+        with Directory(lambda name: go_on.wait(60) and None) as directory, \
+                Exporter(config(target("threads", "work")), wrap=directory.wrap) as e:
+            self.reload(e, "stranger")
+            wait_until(lambda: directory.asked)
+            self.assertEqual(e.get()[0], 200)
+            self.assertEqual(e.attached(function="work"), 1)
+            go_on.set()
+            self.reloaded(e)
+            self.assertIn("no user `stranger`", e.log_text())
+            self.reload(e, None)
+            self.reloaded(e, 2)
 
 
 if __name__ == "__main__":
