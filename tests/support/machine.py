@@ -4,6 +4,7 @@ The root is made once a build folder (build/roots/CODENAME) and never written to
 an overlay over it. A machine shares the host's kernel, and nothing of its network.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -132,8 +133,11 @@ class Machine(Root):
         with open(f"/proc/{self.child.pid}/task/{self.child.pid}/children", encoding="utf-8") as f:
             children = f.read().split()
         # it is nspawn itself until it has become the machine's init
-        return next((int(pid) for pid in children
-                     if os.path.basename(os.path.realpath(f"/proc/{pid}/exe")) == "systemd"), None)
+        for pid in children:
+            with contextlib.suppress(FileNotFoundError):  # one that was there for a moment
+                if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "systemd":
+                    return int(pid)
+        return None
 
     def console(self):
         with open(self.folder + "/console", encoding="utf-8", errors="replace") as file:
