@@ -4,9 +4,12 @@ import os
 import re
 import shutil
 import signal
+import struct
 import tempfile
+import time
 import unittest
 
+import bpfsys
 import victim
 from exporter import Exporter, config, function, setUpModule, target, yaml
 from prometheus import Prometheus, free_port
@@ -16,7 +19,7 @@ from victim import Victim, wait_until
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RULES = os.path.join(ROOT, "dashboards", "rules")
 # The rules' times, made short enough to be waited for; all else is as it is shipped.
-SHORT = {"[5m]": "[4s]", "[1d]": "[60s]", "for: 1m": "for: 1s", "for: 5m": "for: 2s",
+SHORT = {"[5m]": "[4s]", "[1d]": "[8s]", "for: 1m": "for: 1s", "for: 5m": "for: 2s",
          "for: 10m": "for: 2s"}
 SECONDS = 40
 
@@ -37,7 +40,8 @@ def shortened(folder):
             f"  - {{record: uprobe_slo_p99_seconds, expr: vector({seconds}), labels: "
             f"{{target: {where}, {kind}: {name}}}}}\n" for where, kind, name, seconds in (
                 ("demo", "function", "flush_log", 0.001), ("demo", "function", "run_query", 10),
-                ("marks", "probe", "nap", 1e-6), ("marks", "probe", "work", 10))))
+                # beyond the largest bucket, see test_slow
+                ("marks", "probe", "nap", 10), ("marks", "probe", "work", 10))))
     return [*paths, slo]
 
 
@@ -68,6 +72,7 @@ class Alerts(unittest.TestCase):
                      if a["labels"] == found[0])
         for text in alert["annotations"].values():
             self.assertNotRegex(text, r"{{|<no value>|<error")
+        return found[0]
 
     def assert_clears(self, name):
         wait_until(lambda: not self.firing(name), SECONDS, f"{name} clears", step=0.2)
@@ -83,6 +88,26 @@ class Alerts(unittest.TestCase):
             self.assert_clears("UprobeExporterDown")
         self.assert_fires("UprobeExporterDown", job="uprobe")
         with self.exporter(text):
+            self.assert_clears("UprobeExporterDown")
+
+    def test_no_exporter_to_ask(self):
+        """What discovers targets finds none any more."""
+        path = os.path.join(self.prometheus.folder, "prometheus.yml")
+        with open(path, encoding="utf-8") as file:
+            right = file.read()
+
+        def configure(text):
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+            self.prometheus.child.send_signal(signal.SIGHUP)
+        self.addCleanup(configure, right)
+        with self.exporter(config(target("demo", "run_query"))):
+            wait_until(lambda: self.prometheus.query("up == 1") and
+                       not self.firing("UprobeExporterDown"), SECONDS, "up")
+            configure(re.sub("targets: .*]", "targets: []}]", right))
+            labels = self.assert_fires("UprobeExporterDown", job="uprobe")
+            self.assertNotIn("instance", labels)
+            configure(right)
             self.assert_clears("UprobeExporterDown")
 
     def test_probe_not_attached(self):
@@ -106,7 +131,11 @@ class Alerts(unittest.TestCase):
                        SECONDS, "attached")
             self.replace(path, "threads")
             self.assert_fires("UprobeNameGone", function="run_query", reason="symbol_not_found")
-            self.assertEqual(self.firing("UprobeProbeNotAttached"), [])
+            end = time.monotonic() + 16  # it stays so when nobody remembers the probe attached
+            while time.monotonic() < end:
+                self.assertEqual(len(self.firing("UprobeNameGone")), 1)
+                self.assertEqual(self.firing("UprobeProbeNotAttached"), [])
+                time.sleep(0.5)
             self.replace(path, "demo")
             self.assert_clears("UprobeNameGone")
 
@@ -119,6 +148,23 @@ class Alerts(unittest.TestCase):
                                   reason="in_flight_full")
                 demo.kill()
             self.assert_clears("UprobeEventsLost")
+
+    def test_processes_lost(self):
+        """More processes are selected than there is room for."""
+        size, room = 16 + 2 * 128, 65536  # struct up_selected, UP_MAX_SELECTED
+        text = config(target("threads", "work", process={"comm": "threads"}))
+        with self.exporter(text) as e:
+            table = bpfsys.borrow_map(e.pid, value_size=size, max_entries=room)
+            try:
+                for n in range(room):  # pids that no process has
+                    bpfsys.map_put(table, struct.pack("=I", (1 << 22) + 1 + n), bytes(size))
+            finally:
+                os.close(table)
+            with Victim("threads", 1, 10, "early"):
+                labels = self.assert_fires("UprobeEventsLost", reason="too_many_processes")
+                self.assertNotIn("target", labels)
+                self.reload(e, text)  # a look at everyone, which finds the dead
+                self.assert_clears("UprobeEventsLost")
 
     def test_config_reload_failed(self):
         right = config(target("demo", "run_query"))
@@ -134,7 +180,7 @@ class Alerts(unittest.TestCase):
              "functions": [function("flush_log"), function("run_query")]},
             {"name": "marks", "binary": victim.path("marks"), "usdt": [
                 pair("work", "marks:work__start", "marks:work__done"),
-                pair("nap", "marks:nap__start", "marks:nap__done")]}]})
+                pair("nap", "marks:nap__start", "marks:nap__done", buckets=["1us"])]}]})
         with self.exporter(text):
             with Victim("demo", 60) as demo, Victim("marks", 20, 2) as marks:
                 for name, labels in (("UprobeFunctionSlow", {"function": "flush_log"}),
