@@ -62,6 +62,8 @@ def stat(title, expression, unit="short", about="", **keys):
 F, U = "uprobe_function", "uprobe_usdt"
 NAMED_F, NAMED_U = "{{target}} {{function}}", "{{target}} {{probe}}"
 ATTACHED = "uprobe_exporter_probe_attached"
+# What the probes see, each in one of them: calls that are timed or counted, pairs and single hits.
+EVENTS = (F + "_entries_total", F + "_calls_total", U + "_starts_total", U + "_hits_total")
 BAD_ABOVE_0 = [(None, "green"), (1, "red")]
 BAD_BELOW_1 = [(None, "red"), (1, "green")]
 
@@ -168,17 +170,36 @@ HEALTH = [
         query(f"count by ({BY_INSTANCE}) ({ATTACHED}{{{EXPORTER}}})", "{{instance}} configured")]),
     panel("Events lost", "timeseries", [
         query(rate("uprobe_exporter_events_lost_total", EXPORTER, "instance, reason"),
-              "{{instance}} {{reason}}")], "ops"),
+              "{{instance}} {{reason}}")], "ops",
+          about="Calls that were seen and could not be measured."),
+    panel("Processes not selected in time", "timeseries", [
+        query(rate("uprobe_exporter_process_events_lost_total", EXPORTER, "instance, reason"),
+              "{{instance}} {{reason}}")], "ops", 8,
+          about="too_many_processes: not counted while there is no room for them. queue_full: "
+                "selected, and counted, up to a second late."),
+    panel("Sets of labels", "timeseries", [
+        query(f"uprobe_exporter_label_sets{{{EXPORTER}}}", "{{instance}} {{target}}"),
+        query(f"uprobe_exporter_label_sets_folded{{{EXPORTER}}}",
+              "{{instance}} {{target}} without room")], width=8,
+          about="Of targets with labels_from. Containers and pods without room count as other."),
+    panel("Calls of containers that ended", "timeseries", [
+        query("sum by (instance, target) (increase("
+              f"uprobe_exporter_label_sets_ended_calls_total{{{EXPORTER}}}[$__rate_interval]))",
+              "{{instance}} {{target}}")], width=8,
+          about="What the series had observed that ended with their container."),
     panel("CPU of the exporter", "timeseries", [
         query(f"rate(process_cpu_seconds_total{{{EXPORTER}}}[$__rate_interval])", "{{instance}}")],
         "percentunit", about="The probes' own time is spent in the programs: see beside it."),
     panel("CPU of the probes, estimated", "timeseries", [
-        query(f"(sum by ({BY_INSTANCE}) (rate({F}_entries_total{{{EXPORTER}}}[$__rate_interval])) "
-              f"or sum by ({BY_INSTANCE}) (rate({U}_starts_total{{{EXPORTER}}}[$__rate_interval])))"
-              f" * on ({BY_INSTANCE}) max by ({BY_INSTANCE}) "
+        query(f"sum by ({BY_INSTANCE}) (" + " or ".join(
+            f"rate({metric}{{{EXPORTER}}}[$__rate_interval])" for metric in EVENTS) +
+              f") * on ({BY_INSTANCE}) max by ({BY_INSTANCE}) "
               f"(uprobe_exporter_probe_floor_seconds{{{EXPORTER}}})", "{{instance}}")],
-        "percentunit", about="Calls a second times the highest floor: what the probes add to the "
-                             "programs at most, but for the trap before the clock is read."),
+        "percentunit", about="Calls and hits a second times the highest floor: about what the "
+                             "probes take in the programs. Too much where the kernel emulates the "
+                             "probed instruction (see Floors); too little, up to threefold, where it "
+                             "single-steps both entry and exit: the traps begin before the clock "
+                             "is read."),
     panel("Memory", "timeseries", [
         query(f"process_resident_memory_bytes{{{EXPORTER}}}", "{{instance}} resident"),
         query(f"uprobe_exporter_map_memory_bytes{{{EXPORTER}}}", "{{instance}} BPF maps")],
@@ -201,10 +222,13 @@ HEALTH = [
               f"{{{EXPORTER}}})", "{{entry_class}} {{exit_strategy}}")], "s", log=True,
         about="What a probe reports for a function that does nothing, for each way in which the "
               "kernel handles the entry and each way in which the exit is seen."),
-    panel("Versions", "table", [
+    panel("Versions and confinement", "table", [
         query(f"uprobe_exporter_build_info{{{EXPORTER}}} * on (job, instance) group_left (tier) "
-              f"uprobe_exporter_kernel_tier_info{{{EXPORTER}}}", instant=True)],
-        columns=("instance", "version", "revision", "tier")),
+              f"uprobe_exporter_kernel_tier_info{{{EXPORTER}}} * on (job, instance) "
+              f"group_left (capabilities, syscalls) "
+              f"uprobe_exporter_confinement_info{{{EXPORTER}}}", instant=True)],
+        columns=("instance", "version", "revision", "tier", "capabilities", "syscalls"),
+        about="capabilities and syscalls: what the exporter gave up once it had started."),
 ]
 
 JOB, INSTANCE = (("job", "uprobe_exporter_build_info"),

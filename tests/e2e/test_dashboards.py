@@ -1,6 +1,7 @@
 """Dashboards and rules: as generated, right by promtool, and every query of every panel returns
 data from a real Prometheus that scrapes the exporter at work."""
 
+import contextlib
 import json
 import os
 import re
@@ -50,12 +51,33 @@ def expanded(expression):
 
 
 def workload_config():
-    """Timed, counted, one that is not there, and USDT probes of both kinds."""
-    return yaml({"targets": [
+    """Timed, counted, one that is not there, USDT probes of both kinds, and one by container."""
+    return yaml({"limits": {"labels_keep": "500ms"}, "targets": [
         {"name": "demo", "binary": victim.path("demo"), "functions": [
             *map(function, FUNCTIONS), function("hash_key", exit="none"), function("not_there")]},
         {"name": "marks", "binary": victim.path("marks"), "usdt": [
-            {"probe": "marks:hit"}, pair("work", "marks:work__start", "marks:work__done")]}]})
+            {"probe": "marks:hit"}, pair("work", "marks:work__start", "marks:work__done")]},
+        {"name": "boxes", "binary": victim.path("threads"), "functions": [function("work")],
+         "process": {"exe": victim.path("threads")}, "labels_from": ["container"]}]})
+
+
+@contextlib.contextmanager
+def contained(letter):
+    """A program that calls work(), in a cgroup as Docker makes it for a container."""
+    root = next(root for root in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup") if os.path.exists(
+        os.path.join(root, "cgroup.controllers")))
+    cgroup = os.path.join(root, "docker", letter * 64)
+    os.makedirs(cgroup)
+    try:
+        with Victim("/bin/sh", "-c", 'echo $$ >"$0"/cgroup.procs && exec "$@"', cgroup,
+                    victim.path("threads"), 2, 50, "early") as program:
+            yield program
+            program.end()
+    finally:
+        wait_until(lambda: not open(cgroup + "/cgroup.procs", encoding="ascii").read(), 10)
+        os.rmdir(cgroup)
+        with contextlib.suppress(OSError):  # others' may be there
+            os.rmdir(os.path.dirname(cgroup))
 
 
 class Workload:
@@ -65,11 +87,16 @@ class Workload:
         self.exporter = Exporter(workload_config())
         self.prometheus = Prometheus({"uprobe": self.exporter.port}, rules)
         time.sleep(2)  # the first scrapes see zeros
-        with Victim("demo", seconds) as demo, Victim("marks", 50, 2) as marks:
+        with Victim("demo", seconds) as demo, Victim("marks", 50, 2) as marks, \
+                contained("a") as stays:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
-                marks.round()
-                time.sleep(0.3)
+                with contained("b") as passes:
+                    for _ in range(10):
+                        for program in (marks, stays, passes):
+                            program.round()
+                        time.sleep(0.3)
+                time.sleep(1)  # longer than labels_keep
             demo.result(60 + seconds)
             demo.end()
             marks.end()
@@ -139,9 +166,12 @@ class Queries(unittest.TestCase):
         cls.workload = Workload(RATE_SECONDS, [path])
         cls.addClassCleanup(cls.workload.stop)
         cls.prometheus = cls.workload.prometheus
+        cls.at = time.time()  # the queries look back from here, however long the tests take
 
     def data(self, expression):
-        return [(labels, value) for labels, value in self.prometheus.query(expression)
+        found = [(item["metric"], float(item["value"][1])) for item in self.prometheus.api(
+            "query", query=expression, time=self.at)["result"]]
+        return [(labels, value) for labels, value in found
                 if value == value]  # a quantile of nothing is NaN
 
     def test_every_query_returns_data(self):
@@ -151,6 +181,16 @@ class Queries(unittest.TestCase):
                 self.assertTrue(self.data(expanded(query["expr"])), query["expr"])
             count += 1
         self.assertGreater(count, 50)
+
+    def test_nothing_is_left_out(self):
+        """Each family that the exporter publishes is asked for by a panel."""
+        asked = " ".join(query["expr"] for _, _, query in queries())
+        published = {name for name in self.prometheus.api("metadata")
+                     if name.startswith("uprobe_")}
+        self.assertGreater(len(published), 20)
+        families = {name.removesuffix("_total").removesuffix("_info") for name in published}
+        self.assertEqual({name for name in families if not re.search(
+            rf"\b{name}(_(total|info|bucket|sum|count))?\b", asked)}, set())
 
     def test_legends_and_columns_name_labels_that_are_there(self):
         for name, title, query in queries():
@@ -190,8 +230,8 @@ class Queries(unittest.TestCase):
                      if labels.items() <= have.items()]
             self.assertEqual(len(found), 1, (title, labels, found))
             return found[0]
-        self.assertEqual(one("Configured", "overview", "A"), 7)
-        self.assertEqual(one("Attached", "overview", "A"), 6)
+        self.assertEqual(one("Configured", "overview", "A"), 8)
+        self.assertEqual(one("Attached", "overview", "A"), 7)
         self.assertEqual(one("Not attached", "overview", "A"), 1)
         # the demo's flush_log sleeps 10 to 40 ms, run_query 0.5 to 2 ms
         for title in ("p50", "p90", "p99"):
@@ -201,8 +241,20 @@ class Queries(unittest.TestCase):
             one("Not attached, and why", "overview", "A", reason="symbol_not_found",
                 function="not_there"), 1)
 
-    def test_recorded_quantiles(self):
-        for q in ("p50", "p90", "p99"):
+    def test_cost_of_the_probes_is_of_all_kinds(self):
+        """Calls that are timed and that are counted, pairs and single hits."""
+        query = next(q for d, t, q in queries()
+                     if (d, t) == ("exporter", "CPU of the probes, estimated"))
+        rates = [self.data(f"sum(rate({metric}[{RATE_SECONDS}s]))")[0][1] for metric in (
+            "uprobe_function_entries_total", "uprobe_function_calls_total",
+            "uprobe_usdt_starts_total", "uprobe_usdt_hits_total")]
+        self.assertGreater(min(rates), 0)
+        floor = self.data("max(uprobe_exporter_probe_floor_seconds)")[0][1]
+        [(_, estimate)] = self.data(expanded(query["expr"]))
+        self.assertAlmostEqual(estimate / (sum(rates) * floor), 1)
+
+    def test_recorded(self):
+        for q in ("mean5m", "p50", "p90", "p99"):
             for record, labels in ((f"target_function:uprobe_function_duration_seconds:{q}",
                                     {"target": "demo", "function": "flush_log"}),
                                    (f"target_probe:uprobe_usdt_duration_seconds:{q}",
