@@ -219,14 +219,14 @@ HEALTH = [
               "{{instance}} {{target}}")], "s"),
     panel("Floors", "timeseries", [
         query(f"max by (entry_class, exit_strategy) (uprobe_exporter_probe_floor_seconds"
-              f"{{{EXPORTER}}})", "{{entry_class}} {{exit_strategy}}")], "s", log=True,
+              f"{{{EXPORTER}}})", "{{entry_class}} {{exit_strategy}}")], "s", WIDTH, log=True,
         about="What a probe reports for a function that does nothing, for each way in which the "
               "kernel handles the entry and each way in which the exit is seen."),
     panel("Versions and confinement", "table", [
         query(f"uprobe_exporter_build_info{{{EXPORTER}}} * on (job, instance) group_left (tier) "
               f"uprobe_exporter_kernel_tier_info{{{EXPORTER}}} * on (job, instance) "
               f"group_left (capabilities, syscalls) "
-              f"uprobe_exporter_confinement_info{{{EXPORTER}}}", instant=True)],
+              f"uprobe_exporter_confinement_info{{{EXPORTER}}}", instant=True)], width=WIDTH, height=6,
         columns=("instance", "version", "revision", "tier", "capabilities", "syscalls"),
         about="capabilities and syscalls: what the exporter gave up once it had started."),
 ]

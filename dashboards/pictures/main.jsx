@@ -99,9 +99,13 @@ function Rows({ panel, width, height }) {
   const names = panel.transformations.find((t) => t.id === 'filterFieldsByName').options.include.names;
   const rows = panel.results.flat().map(({ metric }) => metric);
   const present = names.filter((name) => rows.some((row) => row[name]));
-  const frame = toDataFrame({ fields: present.map((name) => ({
+  // wide as their texts: Grafana cuts what is too long for equal columns, and shows it on a click
+  const letters = present.map((name) => Math.max(...[name, ...rows.map((row) => row[name] ?? '')]
+    .map((text) => text.length + 2)));
+  const letter = width / letters.reduce((a, b) => a + b);
+  const frame = toDataFrame({ fields: present.map((name, i) => ({
     name, type: FieldType.string, values: rows.map((row) => row[name] ?? ''),
-    config: { custom: { align: 'left' } },
+    config: { custom: { align: 'left', width: Math.floor(letters[i] * letter) } },
   })) });
   const [made] = applyFieldOverrides({
     data: [frame], theme, timeZone, replaceVariables: (s) => s,
