@@ -152,7 +152,9 @@ class Alerts(unittest.TestCase):
     def test_processes_lost(self):
         """More processes are selected than there is room for."""
         size, room = 16 + 2 * 128, 65536  # struct up_selected, UP_MAX_SELECTED
-        text = config(target("threads", "work", process={"comm": "threads"}))
+        path = os.path.join(self.folder, "alerts-crowd")  # a name that others' programs do not have
+        self.replace(path, "threads")
+        text = config(target(path, "work", process={"comm": "alerts-crowd"}))
         with self.exporter(text) as e:
             table = bpfsys.borrow_map(e.pid, value_size=size, max_entries=room)
             try:
@@ -160,7 +162,7 @@ class Alerts(unittest.TestCase):
                     bpfsys.map_put(table, struct.pack("=I", (1 << 22) + 1 + n), bytes(size))
             finally:
                 os.close(table)
-            with Victim("threads", 1, 10, "early"):
+            with Victim(path, 1, 10, "early"):
                 labels = self.assert_fires("UprobeEventsLost", reason="too_many_processes")
                 self.assertNotIn("target", labels)
                 self.reload(e, text)  # a look at everyone, which finds the dead
