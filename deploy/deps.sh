@@ -9,7 +9,7 @@
 set -eu
 
 # The names are the same in Debian 12 and 13 and Ubuntu 24.04, but for HEADERS. Second column: who
-# needs it.
+# needs it; third: a command that will do in its place, wherever that is from.
 PACKAGES='
 binutils             build
 clang                build
@@ -43,6 +43,7 @@ lld                  test
 locales              test
 llvm                 test
 man-db               test
+npm                  test    npm
 php-cli              test
 podman               test
 postgresql           test
@@ -86,8 +87,17 @@ headers()
 
 wanted()
 {
-	awk -v kind="$1" 'NF == 2 && ($2 == "build" || $2 == kind) { print $1 }' <<<"$PACKAGES" |
+	awk -v kind="$1" '$2 == "build" || $2 == kind { print $1 }' <<<"$PACKAGES" |
 		sed "s/^HEADERS$/$(headers)/"
+}
+
+# Those in whose place a command is there.
+stood_in_for()
+{
+	local package command
+	awk 'NF == 3 { print $1, $3 }' <<<"$PACKAGES" | while read -r package command; do
+		! command -v "$command" >/dev/null || echo "$package"
+	done
 }
 
 # What dpkg does not know as installed, one a line. A package may be provided by another name
@@ -96,8 +106,8 @@ missing()
 {
 	local installed
 	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' 2>/dev/null |
-		sed -n 's/([^)]*)//g; s/,//g; s/^installed //p' | tr ' ' '\n' | sort -u)
-	comm -23 <(wanted "$1" | sort -u) <(printf '%s\n' "$installed")
+		sed -n 's/([^)]*)//g; s/,//g; s/^installed //p' | tr ' ' '\n')
+	comm -23 <(wanted "$1" | sort -u) <({ printf '%s\n' "$installed"; stood_in_for; } | sort -u)
 }
 
 # While we install, no package may start a service. A file that is there already is left alone;

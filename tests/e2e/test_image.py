@@ -3,7 +3,6 @@
 import glob
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -236,50 +235,3 @@ class Image(unittest.TestCase):
         container.wait_ready()  # with the config that the image brings
         result = run("podman", "healthcheck", "run", container.name, check=False)
         self.assertEqual(result.returncode, 0, result)
-
-
-class Manifests(unittest.TestCase):
-    def render(self, folder):
-        result = run("kubectl", "kustomize", os.path.join(kube.FOLDER, folder))
-        import yaml  # pylint: disable=import-outside-toplevel
-        return list(yaml.safe_load_all(result.stdout))
-
-    @classmethod
-    def setUpClass(cls):
-        if not shutil.which("kubectl"):
-            raise unittest.SkipTest("kubectl is not installed")
-        said = run("kubectl", "version", "--client", "--output=json", check=False).stdout
-        version = re.search(r'"gitVersion": "v1\.(\d+)', said)
-        if not version or int(version.group(1)) < 21:
-            raise unittest.SkipTest("kubectl is older than 1.21, whose kustomize knows no components")
-
-    def test_base(self):
-        found = {item["kind"]: item for item in self.render("base")}
-        self.assertEqual(set(found), {"Namespace", "ServiceAccount", "ConfigMap", "DaemonSet",
-                                      "NetworkPolicy"})
-        for item in found.values():
-            if item["kind"] != "Namespace":
-                self.assertEqual(item["metadata"]["namespace"], "uprobe-exporter")
-        pod = found["DaemonSet"]["spec"]["template"]["spec"]
-        self.assertEqual(pod["volumes"][0]["configMap"]["name"],
-                         found["ConfigMap"]["metadata"]["name"])
-
-    def test_overlays(self):
-        found = {item["kind"]: item for item in self.render("overlays/example")}
-        self.assertIn("PodMonitor", found)
-        pod = found["DaemonSet"]["spec"]["template"]["spec"]
-        self.assertEqual(pod["containers"][0]["image"],
-                         "registry.example.com/uprobe_exporter:0.1.0")
-        self.assertIn("postgres", found["ConfigMap"]["data"]["uprobe_exporter.yaml"])
-        self.assertEqual(found["NetworkPolicy"]["spec"]["egress"], [])
-        found = {item["kind"]: item for item in self.render("overlays/perf-tier")}
-        pod = found["DaemonSet"]["spec"]["template"]["spec"]
-        self.assertEqual(pod["containers"][0]["securityContext"]["capabilities"]["add"],
-                         ["BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH", "SYS_ADMIN"])
-
-    def test_configs_are_right(self):
-        for path in ("base", "overlays/example"):
-            file = os.path.join(kube.FOLDER, path, "uprobe_exporter.yaml")
-            result = run(os.path.join(victim.BUILD, "uprobe_exporter"), "check",
-                         f"--config.file={file}", check=False)
-            self.assertIn(result.returncode, (0, 1), result.stderr)  # 2 is a wrong config

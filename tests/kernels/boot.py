@@ -19,9 +19,11 @@ import subprocess
 import sys
 import time
 
-import packages
-
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(TESTS + "/support")
+
+import packages  # pylint: disable=wrong-import-position
+
 MEMORY_MIB, CPUS, BOOT_SECONDS = 512, 2, 600
 VICTIMS = ("threads", "threads.nopie", "threads.static", "threads.endbr", "shapes", "leaves",
            "procs", "blocked", "library", "libmany1000.so", "marks")

@@ -14,8 +14,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.ab
 # Fields that concern the cluster and not the container.
 OF_THE_CLUSTER = {
     "pod": {"serviceAccountName", "automountServiceAccountToken", "enableServiceLinks",
-            "nodeSelector", "tolerations", "priorityClassName", "terminationGracePeriodSeconds",
-            "volumes"},
+            "nodeSelector", "tolerations", "terminationGracePeriodSeconds", "volumes"},
     "container": {"name", "ports", "resources", "startupProbe", "readinessProbe", "livenessProbe"},
 }
 
@@ -32,12 +31,15 @@ def only(mapping, known, where):
 
 def security(context):
     only(context, ("runAsUser", "allowPrivilegeEscalation", "readOnlyRootFilesystem",
-                   "capabilities", "seccompProfile"), "securityContext")
+                   "capabilities", "seccompProfile", "appArmorProfile", "seLinuxOptions"),
+         "securityContext")
     only(context["capabilities"], ("drop", "add"), "capabilities")
+    only(context["seLinuxOptions"], ("type",), "seLinuxOptions")
     assert context["capabilities"]["drop"] == ["ALL"]
-    assert context["seccompProfile"] == {"type": "Unconfined"}
+    assert context["seccompProfile"] == context["appArmorProfile"] == {"type": "Unconfined"}
     arguments = [f"--user={context['runAsUser']}:0", "--cap-drop=all",
-                 "--security-opt=seccomp=unconfined"]
+                 "--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined",
+                 f"--security-opt=label=type:{context['seLinuxOptions']['type']}"]
     arguments += [f"--cap-add=CAP_{name}" for name in context["capabilities"]["add"]]
     if context["readOnlyRootFilesystem"]:
         arguments += ["--read-only", "--read-only-tmpfs=false"]
