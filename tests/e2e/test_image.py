@@ -1,5 +1,6 @@
 """The container image: what is in it, and that it measures with what the DaemonSet gives it."""
 
+import functools
 import glob
 import json
 import os
@@ -22,6 +23,7 @@ IMAGE, BASE = "localhost/uprobe-test", "localhost/uprobe-test-base"
 PROGRAM = "localhost/uprobe-test-program"  # an image that holds a program and nothing else
 MEMORY_LIMIT = "256m"  # the DaemonSet's
 SIZE_MOST = 40e6
+POD_LOGS = "/var/log/pods"
 
 
 def import_image(folder, image, *names):
@@ -56,9 +58,9 @@ def is_removed(path):
 class Container:
     """A running container of the image, without a network of its own."""
 
-    def __init__(self, *flags, image=IMAGE, command=()):
+    def __init__(self, *flags, image=IMAGE, command=(), uid=None):
         self.name = f"uprobe-test-{uuid.uuid4().hex[:12]}"
-        self.parent = f"/kubepods/burstable/pod{uuid.uuid4()}"
+        self.parent = f"/kubepods/burstable/pod{uid or uuid.uuid4()}"
         run("podman", "run", "--detach", "--name", self.name, "--runtime=runc",
             "--cgroup-manager=cgroupfs", f"--cgroup-parent={self.parent}", "--network=none",
             "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", *flags, image, *command)
@@ -121,6 +123,9 @@ class Image(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(prefix="uprobe-test-image-")
         os.chmod(cls.folder, 0o755)
         cls.addClassCleanup(shutil.rmtree, cls.folder)
+        if not os.path.exists(POD_LOGS):
+            os.mkdir(POD_LOGS)
+            cls.addClassCleanup(os.rmdir, POD_LOGS)
 
     def write(self, text):
         """As the kubelet does: a link to a folder is switched."""
@@ -136,16 +141,30 @@ class Image(unittest.TestCase):
             os.symlink("..data/uprobe_exporter.yaml", folder + "/uprobe_exporter.yaml")
         return folder
 
-    def daemon(self, text, tier="auto"):
+    def daemon(self, text, tier="auto", more=()):
         (daemonset,) = kube.documents("base/daemonset.yaml")
         flags, arguments = kube.podman_arguments(daemonset, self.write(text))
         if tier == "perf":  # as overlays/perf-tier has it
             flags = [*flags, "--cap-add=CAP_SYS_ADMIN"]
-        container = Container(f"--memory={MEMORY_LIMIT}", *flags,
+        container = Container(f"--memory={MEMORY_LIMIT}", *flags, *more,
                               command=[*arguments, f"--kernel.tier={tier}"])
         self.addCleanup(container.remove)
         container.wait_ready()
         return container
+
+    def pod(self, name):
+        """A container of a pod of that name, with the folder that the kubelet makes before."""
+        uid = uuid.uuid4()
+        logs = f"{POD_LOGS}/uprobe-test_{name}_{uid}"
+        os.mkdir(logs)
+        self.addCleanup(os.rmdir, logs)
+        pod = Container("--interactive", image=PROGRAM, command=("/threads.static", "50", "2"),
+                        uid=uid)
+        self.addCleanup(pod.remove)
+        return pod
+
+    def is_attached(self, daemon):
+        return daemon.scrape().value("uprobe_exporter_probe_attached", function="work") == 1
 
     def test_content(self):
         said = json.loads(run("podman", "image", "inspect", IMAGE).stdout)[0]
@@ -171,6 +190,8 @@ class Image(unittest.TestCase):
         self.assertEqual(int(status["CapEff"], 16), 1 << 2 | 1 << 19 | 1 << 38 | 1 << 39)
         self.assertEqual(int(status["CapBnd"], 16), int(status["CapEff"], 16))
         self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual(status["Seccomp"], "2")  # its own filter: the runtime set none
+        self.assertNotIn('"level":"warn"', daemon.logs())
         with open(f"/proc/{daemon.pid}/cgroup", encoding="utf-8") as file:
             self.assertIn("/kubepods/burstable/pod", file.read())
         with Victim(program, 100, 2) as v:
@@ -211,12 +232,30 @@ class Image(unittest.TestCase):
                             command=("/threads.static", "50", "2")) for _ in range(2)]
         for other in others:
             self.addCleanup(other.remove)
-        wait_until(lambda: daemon.scrape().value("uprobe_exporter_probe_attached",
-                                                 function="work") == 1, 20, "attached")
+        wait_until(lambda: self.is_attached(daemon), 20, "attached")
         for other in others:
             other.make_calls()
         wait_until(lambda: daemon.scrape().value(DURATION + "_count", function="work") == 200, 20,
                    "the containers' calls")
+
+    def test_pods_are_told_apart(self):
+        """By the names in the kubelet's folder, whichever part of the cgroups the exporter sees:
+        runtimes give it a namespace of its own where cgroups are v2."""
+        import_image(os.path.dirname(victim.path("threads.static")), PROGRAM, "threads.static")
+        selected = {"namespace": "uprobe-test", "pod": "shop-*"}
+        for cgroupns in ("host", "private"):
+            with self.subTest(cgroupns=cgroupns):
+                daemon = self.daemon(config(target("/threads.static", "work", process=selected,
+                                                   labels_from=["namespace", "pod"])),
+                                     more=[f"--cgroupns={cgroupns}"])
+                shop, other = self.pod("shop-0"), self.pod("other-0")
+                wait_until(functools.partial(self.is_attached, daemon), 20, "attached")
+                shop.make_calls()
+                other.make_calls()
+                counted = {labels["pod"]: value
+                           for labels, value in daemon.scrape().find(DURATION + "_count")}
+                self.assertEqual(counted, {"shop-0": 100, "other": 0})
+                self.assertEqual(daemon.stop(), 0)
 
     def test_an_edited_configmap_is_a_reload(self):
         program = os.path.join(self.folder, "sleeps")
