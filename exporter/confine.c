@@ -76,8 +76,8 @@ static int set_permitted(uint64_t keep)
 }
 
 /*
- * CAP_SYS_ADMIN is what the perf tier attaches with on patched kernels, and what stands for CAP_BPF
- * and CAP_PERFMON in a process that was not given these.
+ * CAP_SYS_ADMIN is what the kernel wants for the perf events of uprobes, and what stands for
+ * CAP_BPF and CAP_PERFMON in a process that was not given these.
  */
 static uint64_t kept(uint64_t permitted, enum tier tier)
 {

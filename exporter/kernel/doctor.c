@@ -142,20 +142,15 @@ static void examine_lockdown(struct doctor *doctor)
 				    confidential ? "boot with lockdown=integrity or none" : ""});
 }
 
+/* A fact only: for the events of uprobes the kernel wants CAP_SYS_ADMIN whatever it says. */
 static void examine_sysctls(struct doctor *doctor)
 {
 	long paranoid = privs_read_number("/proc/sys/kernel/perf_event_paranoid", -100);
-	bool strict = paranoid > 2 && !privs_has(CAP_SYS_ADMIN);
 
 	if (paranoid == -100)
 		return;
-	doctor_add(
-		doctor,
-		(struct finding){
-			"kernel.perf_event_paranoid", strict ? FINDING_MISSING : FINDING_OK,
-			arena_printf(&doctor->arena, "%ld", paranoid),
-			strict ? "the perf tier needs CAP_SYS_ADMIN" : "",
-			strict ? "sysctl kernel.perf_event_paranoid=2, or use another tier" : ""});
+	doctor_add(doctor, (struct finding){"kernel.perf_event_paranoid", FINDING_INFO,
+					    arena_printf(&doctor->arena, "%ld", paranoid), "", ""});
 }
 
 static void examine_limits(struct doctor *doctor)

@@ -113,20 +113,15 @@ static int put_missing(struct strbuf *out, enum tier tier)
 			strbuf_printf(out, "%s%s (to %s)", missing++ ? ", " : "missing ",
 				      needs[i].name, needs[i].why);
 	if (tier == TIER_PERF)
-		strbuf_printf(out,
-			      "%sCAP_SYS_ADMIN (perf-event uprobes need it on patched kernels)",
+		strbuf_printf(out, "%sCAP_SYS_ADMIN (the kernel wants it for perf-event uprobes)",
 			      missing++ ? ", " : "missing ");
 	return missing;
 }
 
 static void explain_permission(enum tier tier, struct strbuf *out)
 {
-	long paranoid = privs_read_number("/proc/sys/kernel/perf_event_paranoid", 0);
-
 	if (put_missing(out, tier)) {
 		strbuf_puts(out, "; run as root or grant them");
-		if (tier == TIER_PERF && paranoid > 2)
-			strbuf_printf(out, "; kernel.perf_event_paranoid is %ld", paranoid);
 	} else if (privs_in_user_namespace()) {
 		strbuf_puts(out, "the capabilities are those of a user namespace: the kernel wants "
 				 "them in the initial one (run on the host, or without userns "

@@ -101,7 +101,7 @@ static void missing_capabilities_are_named(void **state)
 	assert_non_null(strstr(text, "run as root or grant them"));
 	explained(keep_only, 0, TIER_PERF, EACCES, text);
 	assert_non_null(strstr(text, "CAP_BPF"));
-	assert_non_null(strstr(text, ", CAP_SYS_ADMIN (perf-event uprobes"));
+	assert_non_null(strstr(text, ", CAP_SYS_ADMIN (the kernel wants it"));
 }
 
 static void only_what_is_missing_is_named(void **state)
