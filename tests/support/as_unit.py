@@ -8,7 +8,6 @@ service itself runs in tests/e2e/test_machine.py.
 
 import atexit
 import ctypes
-import ctypes.util
 import errno
 import functools
 import json
