@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -148,17 +147,27 @@ static void note_group(struct filters *filters, struct procview *view)
 							 .group = group});
 }
 
+/* Most programs that are started are nobody's business: these cost no more than they have to. */
 static void look_at(struct filters *filters, pid_t pid)
 {
+	struct up_selected entry;
 	struct procview view;
+	bool has_group = false;
 
 	if (!procview_open(&view, filters->proc_fd, pid))
 		return;
-	note_group(filters, &view);
-	for (uint32_t i = 0; i < filters->n; i++)
-		if (is_about_programs(&filters->filter[i]))
-			decide(filters, i, &view, false,
-			       procmatch_matches(filters->filter[i].match, &view));
+	procview_leads(&view);
+	bool selected = select_find(filters->select, pid, &entry);
+	for (uint32_t i = 0; i < filters->n; i++) {
+		if (!is_about_programs(&filters->filter[i]))
+			continue;
+		bool on = procmatch_matches(filters->filter[i].match, &view);
+		has_group |= on; /* decisions tell it */
+		if (on || entry.itself[i])
+			decide(filters, i, &view, false, on);
+	}
+	if (!has_group && selected)
+		note_group(filters, &view);
 	procview_close(&view);
 }
 
@@ -341,13 +350,6 @@ void filters_tick(struct filters *filters)
 
 /* ---- the set in force ---- */
 
-static ino_t home_ns(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
-}
-
 struct filters *filters_new(struct attach *attach, struct groups *groups,
 			    const struct filters_callbacks *callbacks)
 {
@@ -357,7 +359,7 @@ struct filters *filters_new(struct attach *attach, struct groups *groups,
 	filters->sees_all = privs_in_initial_pid_namespace();
 	filters->groups = groups;
 	filters->callbacks = *callbacks;
-	filters->home_ns = home_ns();
+	filters->home_ns = select_home_ns();
 	filters->pods = podnames_new(PODNAMES_FOLDER, PODNAMES_REREAD_NS);
 	filters->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return filters;
@@ -478,8 +480,7 @@ void filters_set(struct filters *filters, const struct spec *spec)
 			add_filter(filters, &spec->targets[i].process, kept);
 	renew_pass(filters);
 	filters_look(filters);
-	filters_look(
-		filters); /* for those that were forked by what the first one had not come to yet */
+	filters_look(filters); /* for what was forked by those that it had not come to yet */
 }
 
 int filters_of(const struct filters *filters, const struct spec_target *target, struct err *err)

@@ -25,6 +25,7 @@ struct group {
 struct groups {
 	struct select *select;
 	bool wanted;
+	bool by_cgroup; /* the kernel can tell groups by the cgroup */
 	VEC(struct group) list;
 	uint32_t last; /* number that was given */
 };
@@ -74,8 +75,9 @@ void groups_free(struct groups *groups)
 
 void groups_set_wanted(struct groups *groups, bool wanted)
 {
+	groups->by_cgroup = wanted && cgroups_id("/");
 	if (groups->wanted != wanted)
-		select_set_grouped(groups->select, wanted, cgroups_id("/") != 0);
+		select_set_grouped(groups->select, wanted, groups->by_cgroup);
 	groups->wanted = wanted;
 }
 
@@ -184,7 +186,7 @@ uint32_t groups_of(struct groups *groups, struct podnames *pods, struct procview
 		group = add_group(groups, ids);
 	if (!group->number && name_pod(group, pods, first))
 		group->number = new_number(groups);
-	if (group->number)
+	if (group->number && groups->by_cgroup)
 		note_cgroup(groups, group, view);
 	return group->number;
 }

@@ -265,10 +265,57 @@ uint32_t label_sets_selected(void *context, uint32_t filter, struct procview *vi
 
 /* ---- and go ---- */
 
+/*
+ * To look at all selected processes takes as long as there are many, and what is found only begins
+ * the time for which a set is kept: it is done in a small part of that.
+ */
+#define LOOKS_WHILE_KEPT 16
+#define MOST_BETWEEN_NS	 10000000000U
+
+static uint64_t between_looks_ns(const struct probes *probes)
+{
+	uint64_t ns = probes->spec->limits.labels_keep_ns / LOOKS_WHILE_KEPT;
+
+	return ns < MOST_BETWEEN_NS ? ns : MOST_BETWEEN_NS;
+}
+
+/* The sets of a target, and whom they are of. */
+struct watched {
+	struct label_sets *sets;
+	uint32_t filter;
+};
+
+/* One look at who is there. */
 struct look {
-	struct probes *probes;
+	VEC(struct watched) watched;
 	uint64_t now_ns;
 };
+
+static void begin_look(struct probes *probes, struct look *look)
+{
+	struct err err;
+
+	for (size_t i = 0; i < probes->n_targets; i++) {
+		struct target *target = &probes->targets[i];
+		int filter = target->spec->labels_from
+				     ? filters_of(probes->filters, target->spec, &err)
+				     : 0;
+		if (filter > 0)
+			*vec_push(&look->watched) =
+				(struct watched){&target->label_sets, (uint32_t)filter - 1};
+	}
+}
+
+static void see_group(struct label_sets *sets, uint32_t group, uint64_t now)
+{
+	struct label_set *set = set_of_group(sets, group);
+	struct label_group *folded = folded_of(sets, group);
+
+	if (set)
+		group_in(set, group)->seen_ns = set->seen_ns = now;
+	if (folded)
+		folded->seen_ns = now;
+}
 
 /*
  * A process of some filter keeps the sets of the targets with that filter; and its group where it
@@ -277,22 +324,12 @@ struct look {
 static void see(void *context, pid_t pid, const struct up_selected *entry)
 {
 	const struct look *look = context;
-	struct err err;
 
 	(void)pid;
-	for (size_t i = 0; entry->group && i < look->probes->n_targets; i++) {
-		struct target *target = &look->probes->targets[i];
-		if (!target->spec->labels_from)
-			continue;
-		int filter = filters_of(look->probes->filters, target->spec, &err);
-		struct label_set *set = set_of_group(&target->label_sets, entry->group);
-		if (filter <= 0 || !(entry->itself[filter - 1] || entry->inherited[filter - 1]))
-			continue;
-		struct label_group *folded = folded_of(&target->label_sets, entry->group);
-		if (set)
-			group_in(set, entry->group)->seen_ns = set->seen_ns = look->now_ns;
-		if (folded)
-			folded->seen_ns = look->now_ns;
+	for (size_t i = 0; entry->group && i < look->watched.n; i++) {
+		uint32_t filter = look->watched.at[i].filter;
+		if (entry->itself[filter] || entry->inherited[filter])
+			see_group(look->watched.at[i].sets, entry->group, look->now_ns);
 	}
 }
 
@@ -329,9 +366,10 @@ static void end_set(struct probes *probes, struct target *target, size_t at)
 	select_forget_told(attach_select(probes->attach));
 }
 
+/* Its last process may have ended just before the look after that in which it was seen. */
 static bool is_old(const struct probes *probes, uint64_t seen_ns, uint64_t now)
 {
-	return now - seen_ns > probes->spec->limits.labels_keep_ns;
+	return now - seen_ns > probes->spec->limits.labels_keep_ns + between_looks_ns(probes);
 }
 
 static bool has_old_group(const struct probes *probes, const struct label_set *set, uint64_t now)
@@ -394,11 +432,15 @@ static void drop_ended_folded(struct probes *probes, struct label_sets *sets, ui
 
 void label_sets_tick(struct probes *probes)
 {
-	struct look look = {probes, now_ns()};
+	struct look look = {.now_ns = now_ns()};
 
-	if (!groups_are_wanted(probes->groups))
+	if (!groups_are_wanted(probes->groups) ||
+	    look.now_ns - probes->labels_looked_ns < between_looks_ns(probes))
 		return;
+	probes->labels_looked_ns = look.now_ns;
+	begin_look(probes, &look);
 	select_each(attach_select(probes->attach), see, &look);
+	vec_fini(&look.watched);
 	for (size_t i = 0; i < probes->n_targets; i++)
 		end_old_sets(probes, &probes->targets[i], look.now_ns);
 	for (size_t i = 0; i < probes->n_targets; i++)

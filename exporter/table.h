@@ -48,6 +48,7 @@ struct probes {
 	struct target *targets;	  /* n_targets, as in `spec` */
 	size_t n_targets;
 	double started_unix;
+	uint64_t labels_looked_ns; /* when sets were last looked at for what has ended */
 	bool reload_successful;
 	double reload_success_unix;
 	bool settling; /* the table is being attached: files elsewhere have to wait */

@@ -48,7 +48,7 @@ void select_fini(struct select *select)
 }
 
 /* The number of our mount namespace, which is the inode of what stands for it. */
-static uint32_t home_ns(void)
+uint32_t select_home_ns(void)
 {
 	struct stat st;
 
@@ -72,7 +72,7 @@ int select_set_rule(struct select *select, uint32_t filter, uint32_t n, const st
 	if (bpf_map_lookup_elem(select->object->map_filters, &zero, &all))
 		return -errno;
 	all.n = n;
-	all.home_ns = home_ns();
+	all.home_ns = select_home_ns();
 	return result ? result : object_map_set(select->object->map_filters, 0, &all);
 }
 
@@ -98,6 +98,18 @@ int select_process(struct select *select, const struct select_decision *decision
 	};
 
 	return decide(select, args);
+}
+
+bool select_find(const struct select *select, pid_t pid, struct up_selected *entry)
+{
+	uint32_t key = (uint32_t)pid;
+	bool any = false;
+
+	if (object_find(select->object->map_selected, &key, entry))
+		*entry = (struct up_selected){0};
+	for (size_t i = 0; i < UP_FILTERS; i++)
+		any |= entry->itself[i] || entry->inherited[i];
+	return any;
 }
 
 int select_set_grouped(struct select *select, bool grouped, bool by_cgroup)

@@ -50,6 +50,12 @@ struct select_decision {
  */
 int select_process(struct select *select, const struct select_decision *decision);
 
+/* The number of our mount namespace; 0: it cannot be had. */
+uint32_t select_home_ns(void);
+
+/* What the kernel programs know of a process (nothing: zeros); whether some filter selects it. */
+bool select_find(const struct select *select, pid_t pid, struct up_selected *entry);
+
 /* How often something was not done for want of room. In any thread. */
 uint64_t select_unheard(const struct select *select, enum up_unheard reason);
 

@@ -98,8 +98,10 @@ static void look_at_all(struct procpass *pass, DIR *proc, procpass_visit *visit,
 	for (struct dirent *entry; (entry = readdir(proc));) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		if (procview_open(&view, dirfd(proc), (pid_t)strtol(entry->d_name, NULL, 10)))
+		if (procview_open(&view, dirfd(proc), (pid_t)strtol(entry->d_name, NULL, 10))) {
+			procview_leads(&view); /* threads are not listed there */
 			look(pass, &view, visit, context);
+		}
 		procview_close(&view);
 	}
 }

@@ -20,6 +20,7 @@ bool procview_open(struct procview *view, int proc_fd, pid_t pid)
 
 	view->pid = pid;
 	view->asked = view->known = 0;
+	view->leads = false;
 	snprintf(name, sizeof(name), "%d", (int)pid);
 	view->fd = openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return view->fd >= 0;
@@ -32,22 +33,19 @@ void procview_close(struct procview *view)
 	view->fd = -1;
 }
 
-/* Up to `room` bytes of a file: how many, or -1. */
+/* Up to `room` bytes of a file: how many, or -1. One read gives all that there is. */
 static ssize_t read_file(const struct procview *view, const char *name, char *text, size_t room)
 {
-	size_t length = 0;
 	ssize_t n = 0;
 	int fd = openat(view->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return -1;
-	while (length < room && (n = read(fd, text + length, room - length)) != 0) {
-		if (n < 0 && errno != EINTR)
-			break;
-		length += n > 0 ? (size_t)n : 0;
-	}
+	do
+		n = read(fd, text, room);
+	while (n < 0 && errno == EINTR);
 	close(fd);
-	return n < 0 ? -1 : (ssize_t)length;
+	return n;
 }
 
 /* Whether the fact is known, after asking for it once. */
@@ -161,12 +159,21 @@ bool procview_uid(struct procview *view, uid_t *uid)
 	return known;
 }
 
+void procview_leads(struct procview *view)
+{
+	view->leads = true;
+}
+
+static bool is_leader(struct procview *view)
+{
+	return view->leads || (learn(view, STATUS, ask_status) && view->tgid == view->pid);
+}
+
 bool procview_is_process(struct procview *view)
 {
 	const struct procview_stat *stat = procview_stat(view);
 
-	return stat && !stat->kernel_thread && !stat->ended && learn(view, STATUS, ask_status) &&
-	       view->tgid == view->pid;
+	return stat && !stat->kernel_thread && !stat->ended && is_leader(view);
 }
 
 /* ---- the executable ---- */

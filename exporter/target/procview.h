@@ -31,6 +31,7 @@ struct procview {
 	/* The rest is for the functions below. */
 	int fd; /* of /proc/PID; -1: it is not there */
 	unsigned asked, known;
+	bool leads;
 	struct procview_stat stat;
 	pid_t tgid;
 	uid_t uid;
@@ -52,6 +53,8 @@ void procview_close(struct procview *view);
  * process, and not a zombie without living threads.
  */
 bool procview_is_process(struct procview *view);
+/* Its pid is known to be that of a process, not of a thread: that need not be asked. */
+void procview_leads(struct procview *view);
 
 /* What follows returns NULL or false for a fact that cannot be had, for lack of rights perhaps. */
 
