@@ -2,8 +2,11 @@
 
 import copy
 import glob
+import http.server
 import os
+import re
 import shutil
+import threading
 import unittest
 
 import debian
@@ -12,6 +15,8 @@ import manifests
 import victim
 from exporter import setUpModule
 from machine import run
+from prometheus import Prometheus
+from victim import wait_until
 
 OVERLAYS = ("base", "overlays/example", "overlays/perf-tier")
 COMPONENTS = ("components/podmonitor", "components/before-1.30")
@@ -178,3 +183,45 @@ class Strict(WithKubectl):
         for what, (_, _, path) in SPOILED.items():
             with self.subTest(what=what):
                 self.assertIn(path, [fault.split(":")[0] for fault in said[what]])
+
+
+PAGE = b'calls{namespace="shop",pod="web-1",container="web"} 3\n'
+# What the operator and its service discovery say of the exporter's pod.
+DISCOVERED = {"job": "monitoring/uprobe-exporter", "namespace": "uprobe-exporter",
+              "pod": "uprobe-exporter-x7k2p", "container": "uprobe-exporter",
+              "__meta_kubernetes_pod_node_name": "node-1"}
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(PAGE)
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+
+def as_prometheus_has_it(relabeling):
+    return {re.sub("[A-Z]", lambda m: "_" + m[0].lower(), key): value
+            for key, value in relabeling.items()}
+
+
+class Scraped(WithKubectl):
+    def test_labels_of_measured_pods_are_theirs(self):
+        """`namespace`, `pod` and `container` of a series are not the exporter's own."""
+        relabelings = endpoint_of(self.by_kind("overlays/example")["PodMonitor"])["relabelings"]
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            prometheus = Prometheus({"any": {
+                "port": server.server_address[1], "labels": DISCOVERED,
+                "relabel_configs": [as_prometheus_has_it(r) for r in relabelings]}})
+            try:
+                wait_until(lambda: prometheus.query("calls"), 30, "scraped")
+                ((labels, _),) = prometheus.query("calls")
+            finally:
+                prometheus.stop()
+                server.shutdown()
+        self.assertEqual(labels, {"__name__": "calls", "job": "uprobe", "instance": "node-1",
+                                  "namespace": "shop", "pod": "web-1", "container": "web"})

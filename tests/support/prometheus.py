@@ -21,16 +21,19 @@ def free_port():
 
 
 class Prometheus:
-    """A server of the test's own, with an empty database; it scrapes and evaluates each second."""
+    """A server of the test's own, with an empty database; it scrapes and evaluates each second.
+    Jobs are ports by name, or further settings of scrape_config besides `port`."""
 
     def __init__(self, jobs, rules=()):
         self.folder = tempfile.mkdtemp(prefix="uprobe-test-prom-")
         self.port = free_port()
         configured = ("global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n"
                       f"rule_files: {json.dumps(list(rules))}\nscrape_configs:\n")
-        for job, port in jobs.items():
-            configured += (f"- job_name: {job}\n  static_configs: "
-                           f"[{{targets: ['127.0.0.1:{port}']}}]\n")
+        for name, job in jobs.items():
+            job = dict(job) if isinstance(job, dict) else {"port": job}
+            static = {"targets": [f"127.0.0.1:{job.pop('port')}"], "labels": job.pop("labels", {})}
+            configured += "- " + json.dumps(
+                {"job_name": name, "static_configs": [static], **job}) + "\n"
         path = os.path.join(self.folder, "prometheus.yml")
         with open(path, "w", encoding="utf-8") as out:
             out.write(configured)
