@@ -1,4 +1,4 @@
-/* Sets come with processes and go after them; their series come and go with the probes too. */
+/* Sets come with processes and go some time after them. Their series: label_series.c. */
 #include "label_sets.h"
 
 #include <stdlib.h>
@@ -6,12 +6,9 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
-#include "base/sort.h"
 #include "kernel/select.h"
+#include "label_series.h"
 #include "table.h"
-
-#define OTHER "other"
 
 static uint64_t now_ns(void)
 {
@@ -88,97 +85,6 @@ void label_sets_fini(struct label_sets *sets)
 	vec_fini(&sets->folded);
 }
 
-/* ---- their series ---- */
-
-static const struct label_series *series_for(const struct label_set *set, int of)
-{
-	for (size_t i = 0; i < set->series.n; i++)
-		if (set->series.at[i].of == of)
-			return &set->series.at[i];
-	return NULL;
-}
-
-static void put_group(struct probes *probes, uint32_t group, const struct label_series *series)
-{
-	if (attach_put_group(probes->attach, series->of, group, series->series))
-		log_debug("calls of a container are counted under `other`",
-			  LOG_STR("why", "no room in the map of label sets"));
-}
-
-static void add_series(struct probes *probes, struct label_set *set, const struct probe *probe)
-{
-	struct label_series series = {.of = probe->series,
-				      .counts = probe->plan->function->exit == EXIT_NONE,
-				      .created_unix = table_now_unix()};
-	struct err err;
-
-	if (series_for(set, probe->series))
-		return;
-	series.series =
-		attach_add_group_series(probes->attach, probe->plan->function->buckets, &err);
-	if (series.series < 0) {
-		log_debug("calls are counted under `other`", LOG_STR("why", err.msg));
-		return;
-	}
-	pthread_mutex_lock(&probes->lock);
-	*vec_push(&set->series) = series;
-	pthread_mutex_unlock(&probes->lock);
-	for (size_t i = 0; i < set->groups.n; i++)
-		put_group(probes, set->groups.at[i].group, &series);
-}
-
-/* Keep calls away from one of a set's series. */
-static void cut_series(struct probes *probes, const struct label_set *set,
-		       const struct label_series *series)
-{
-	for (size_t i = 0; i < set->groups.n; i++)
-		attach_drop_group(probes->attach, series->of, set->groups.at[i].group);
-}
-
-/* Give back a set's series number `at`, which no call leads to any more. Under the locks. */
-static void end_series(struct probes *probes, struct label_set *set, size_t at)
-{
-	struct label_series series = set->series.at[at];
-
-	attach_end_group_series(probes->attach, series.of, series.series, series.counts);
-	set->series.at[at] = set->series.at[--set->series.n];
-}
-
-void label_sets_renew(struct probes *probes, struct target *target)
-{
-	for (size_t i = 0; i < target->label_sets.list.n; i++)
-		for (size_t j = 0; j < target->n_probes; j++)
-			if (target->probes[j].series >= 0)
-				add_series(probes, &target->label_sets.list.at[i],
-					   &target->probes[j]);
-}
-
-static bool stands_for(const struct label_series *own, const int *series, size_t n)
-{
-	return n == LABEL_SETS_ALL ||
-	       (n && bsearch(&own->of, series, n, sizeof(*series), sort_by_number));
-}
-
-void label_sets_cut(struct probes *probes, struct target *target, const int *series, size_t n)
-{
-	for (size_t i = 0; i < target->label_sets.list.n; i++) {
-		const struct label_set *set = &target->label_sets.list.at[i];
-		for (size_t j = 0; j < set->series.n; j++)
-			if (stands_for(&set->series.at[j], series, n))
-				cut_series(probes, set, &set->series.at[j]);
-	}
-}
-
-void label_sets_forget(struct probes *probes, struct target *target, const int *series, size_t n)
-{
-	for (size_t i = 0; i < target->label_sets.list.n; i++) {
-		struct label_set *set = &target->label_sets.list.at[i];
-		for (size_t j = set->series.n; j-- > 0;)
-			if (stands_for(&set->series.at[j], series, n))
-				end_series(probes, set, j);
-	}
-}
-
 /* ---- processes come ---- */
 
 static struct label_group *folded_of(const struct label_sets *sets, uint32_t group)
@@ -195,7 +101,7 @@ static void fold(struct label_sets *sets, uint32_t group)
 
 	if (!folded)
 		folded = vec_push(&sets->folded);
-	*folded = (struct label_group){group, now_ns()};
+	*folded = (struct label_group){.group = group, .seen_ns = now_ns()};
 }
 
 static void unfold(struct label_sets *sets, uint32_t group)
@@ -210,8 +116,10 @@ static struct label_set *add_set(struct probes *probes, struct target *target,
 {
 	struct label_set set = {.seen_ns = now_ns()};
 
-	if (target->label_sets.list.n >= probes->spec->limits.label_sets)
+	if (target->label_sets.list.n >= probes->spec->limits.label_sets) {
+		label_series_no_room(target, "limits.label_sets is reached");
 		return NULL;
+	}
 	set_labels(&set, target->spec->labels_from, labels);
 	*vec_push(&target->label_sets.list) = set;
 	return &target->label_sets.list.at[target->label_sets.list.n - 1];
@@ -230,14 +138,14 @@ static void take_group(struct probes *probes, struct target *target, uint32_t gr
 	if (!set)
 		set = add_set(probes, target, labels);
 	if (set) {
-		*vec_push(&set->groups) = (struct label_group){group, now_ns()};
+		*vec_push(&set->groups) = (struct label_group){.group = group, .seen_ns = now_ns()};
 		unfold(sets, group);
 	} else {
 		fold(sets, group);
 	}
 	pthread_mutex_unlock(&probes->lock);
 	for (size_t i = 0; set && i < set->series.n; i++)
-		put_group(probes, group, &set->series.at[i]);
+		label_series_put(probes, target, group_in(set, group), &set->series.at[i]);
 	label_sets_renew(probes, target);
 }
 
@@ -353,12 +261,12 @@ static void end_set(struct probes *probes, struct target *target, size_t at)
 	struct label_set *set = &sets->list.at[at];
 
 	for (size_t i = 0; i < set->series.n; i++)
-		cut_series(probes, set, &set->series.at[i]);
+		label_series_cut(probes, set, &set->series.at[i]);
 	attach_wait(probes->attach);
 	pthread_mutex_lock(&probes->sweep_lock);
 	pthread_mutex_lock(&probes->lock);
 	while (set->series.n)
-		end_series(probes, set, set->series.n - 1);
+		label_series_end(probes, set, set->series.n - 1);
 	fini_set(set);
 	sets->list.at[at] = sets->list.at[--sets->list.n];
 	pthread_mutex_unlock(&probes->lock);
@@ -430,6 +338,49 @@ static void drop_ended_folded(struct probes *probes, struct label_sets *sets, ui
 	pthread_mutex_unlock(&probes->lock);
 }
 
+/* ---- room that has become free ---- */
+
+static void take_folded(struct probes *probes, struct target *target)
+{
+	struct label_sets *sets = &target->label_sets;
+
+	for (size_t i = sets->folded.n; i-- > 0;) {
+		uint32_t group = sets->folded.at[i].group;
+		const struct group_labels *labels = groups_labels(probes->groups, group);
+		if (labels && (sets->list.n < probes->spec->limits.label_sets ||
+			       set_of_labels(target, labels)))
+			take_group(probes, target, group);
+	}
+}
+
+static void put_lacking(struct probes *probes, struct target *target, struct label_set *set)
+{
+	for (size_t i = 0; i < set->groups.n; i++) {
+		struct label_group *group = &set->groups.at[i];
+		if (!group->lacks_room)
+			continue;
+		pthread_mutex_lock(&probes->lock);
+		group->lacks_room = false;
+		pthread_mutex_unlock(&probes->lock);
+		for (size_t j = 0; j < set->series.n && !group->lacks_room; j++)
+			label_series_put(probes, target, group, &set->series.at[j]);
+	}
+}
+
+/* Groups without a set, sets without series, series that some group has no way to. */
+static void fill_room(struct probes *probes, struct target *target)
+{
+	struct label_sets *sets = &target->label_sets;
+
+	if (!target->spec->labels_from || !sets->told)
+		return;
+	take_folded(probes, target);
+	label_sets_renew(probes, target);
+	for (size_t i = 0; i < sets->list.n; i++)
+		put_lacking(probes, target, &sets->list.at[i]);
+	sets->told = label_sets_folded(target);
+}
+
 void label_sets_tick(struct probes *probes)
 {
 	struct look look = {.now_ns = now_ns()};
@@ -446,53 +397,6 @@ void label_sets_tick(struct probes *probes)
 	for (size_t i = 0; i < probes->n_targets; i++)
 		drop_ended_folded(probes, &probes->targets[i].label_sets, look.now_ns);
 	groups_drop_unused(probes->groups, is_in_use, probes);
-}
-
-/* ---- scrapes ---- */
-
-static void fill_other(const struct target *target, struct arena *arena, struct collect_set *set)
-{
-	struct spec_label *labels = arena_array(arena, SPEC_PROCESS_LABELS, sizeof(*labels));
-
-	for (unsigned i = 0; i < SPEC_PROCESS_LABELS; i++)
-		if (target->spec->labels_from & 1U << i)
-			labels[set->n_labels++] = (struct spec_label){
-				spec_process_label_name((enum spec_process_label)i), OTHER};
-	set->labels = labels;
-}
-
-/* Not all sets have one for each of the target's probes, and a reading is large. */
-static size_t count_series(const struct label_sets *sets, int of)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < sets->list.n; i++)
-		n += series_for(&sets->list.at[i], of) != NULL;
-	return n;
-}
-
-void label_sets_fill(const struct probes *probes, const struct target *target, int series,
-		     struct arena *arena, struct collect_row *row)
-{
-	const struct label_sets *sets = &target->label_sets;
-	struct collect_set *filled;
-
-	if (!target->spec->labels_from)
-		return;
-	row->sets = filled = arena_array(arena, 1 + count_series(sets, series), sizeof(*filled));
-	fill_other(target, arena, &filled[row->n_sets]);
-	filled[row->n_sets].created_unix = row->status.created_unix;
-	filled[row->n_sets++].reading = row->reading;
-	for (size_t i = 0; i < sets->list.n; i++) {
-		const struct label_set *set = &sets->list.at[i];
-		const struct label_series *own = series_for(set, series);
-		if (series < 0 || !own)
-			continue;
-		struct collect_set *next = &filled[row->n_sets++];
-		next->labels = set->labels;
-		next->n_labels = set->n_labels;
-		next->created_unix = own->created_unix;
-		attach_read(probes->attach, own->series, &next->reading);
-		reading_add(&row->reading, &next->reading);
-	}
+	for (size_t i = 0; i < probes->n_targets; i++)
+		fill_room(probes, &probes->targets[i]);
 }

@@ -2,7 +2,8 @@
  * `labels_from`: the series that a target has for each set of label values which its processes
  * bring along. A set is of one group of processes, or of several that differ in nothing that the
  * target tells. What has no set of its own (because there are too many, or not known yet) counts in
- * the probe's own series, whose labels are `other`. A set ends some time after its last process.
+ * the probe's own series, whose labels are `other`, until there is room. A set ends some time after
+ * its last process.
  */
 #ifndef EXPORTER_LABEL_SETS_H
 #define EXPORTER_LABEL_SETS_H
@@ -24,6 +25,7 @@ struct label_series {
 struct label_group {
 	uint32_t group;
 	uint64_t seen_ns; /* when it last had a process, CLOCK_MONOTONIC */
+	bool lacks_room;  /* for the way to some of its set's series */
 };
 
 struct label_set {
@@ -37,6 +39,7 @@ struct label_set {
 struct label_sets {
 	VEC(struct label_set) list;
 	VEC(struct label_group) folded; /* that got no set */
+	bool told;			/* that there is no room */
 };
 
 struct probes;
@@ -59,7 +62,10 @@ void label_sets_renew(struct probes *probes, struct target *target);
 void label_sets_cut(struct probes *probes, struct target *target, const int *series, size_t n);
 void label_sets_forget(struct probes *probes, struct target *target, const int *series, size_t n);
 
-/* Let go of sets whose last process ended long ago. Now and then. */
+/* How many groups have calls that count as `other` for want of room. */
+size_t label_sets_folded(const struct target *target);
+
+/* Let go of sets whose last process ended long ago, and fill their room. Now and then. */
 void label_sets_tick(struct probes *probes);
 
 /* Rows of a probe by labels, for a scrape; `row` has the reading of the probe's own series. */

@@ -271,7 +271,7 @@ static void fill_input(const struct probes *probes, struct arena *arena,
 			.gap_seconds = target->gap_seconds,
 			.is_labelled = target->spec->labels_from != 0,
 			.n_label_sets = target->label_sets.list.n,
-			.n_folded = target->label_sets.folded.n,
+			.n_folded = label_sets_folded(target),
 		};
 	}
 	input->rows = rows = arena_array(arena, input->n_rows, sizeof(*rows));

@@ -54,6 +54,10 @@ def text(*functions, labels=("container", "pod"), limits=None, **process):
                          labels_from=list(labels)), **keys)
 
 
+def folded(e):
+    return e.scrape().value("uprobe_exporter_label_sets_folded")
+
+
 def count(e, name, **labels):
     """The calls of the container `name`; None while it has no series."""
     wanted = {"container": IDS.get(name, name), "function": "work", **labels}
@@ -162,8 +166,8 @@ class Labels(unittest.TestCase):
                     self.assertEqual(now.value("uprobe_exporter_label_sets_folded"), 2)
                     self.assertEqual(now.value("uprobe_exporter_label_sets"), 1)
                     time.sleep(8)  # as long as their processes are there; others' may come
-                    folded = e.scrape().value("uprobe_exporter_label_sets_folded")
-                    self.assertGreaterEqual(folded, 2)
+                    still = e.scrape().value("uprobe_exporter_label_sets_folded")
+                    self.assertGreaterEqual(still, 2)
 
     def test_containers_of_one_namespace_come_and_go(self):
         """A set that goes on does not keep what has ended: every container counts in it."""
@@ -188,6 +192,25 @@ class Labels(unittest.TestCase):
             time.sleep(0.6)
             total = a.round()
             self.assertEqual((count(e, "a"), count(e, "other")), (None, total))
+            self.assertEqual(folded(e), 1)
+            warnings = [line for line in e.logs() if line["level"] == "warn"]
+            self.assertEqual(len([w for w in warnings if "`other`" in w["msg"]]), 1, warnings)
+
+    def test_room_that_becomes_free(self):
+        """Who came when there was none gets it: a set's, and a series'."""
+        for limits in ({"label_sets": 1}, {"series": 2}):
+            with self.subTest(limits), Image() as image, pod("a") as in_a, pod("b") as in_b, \
+                    Exporter(text(limits={**limits, "labels_keep": "200ms"})) as e, \
+                    Container(image, cgroup=in_a) as a:
+                wait_until(lambda: count(e, "a") == 0, 5)
+                with Container(image, cgroup=in_b) as b:
+                    wait_until(lambda: folded(e) == 1, 5)
+                    total = b.round()
+                    self.assertEqual((count(e, "b"), count(e, "other")), (None, total))
+                    a.end()
+                    wait_until(lambda: count(e, "b") == 0 and folded(e) == 0, 10)
+                    calls = b.round()
+                    self.assertEqual((count(e, "b"), count(e, "other")), (calls, total))
 
     def test_ends(self):
         """Some time after its last process, a container's series ends; not before, and what it
