@@ -38,7 +38,8 @@ all: $(BUILD)/uprobe_exporter
 # does not load, so the tiers must not share one.
 BPF_ARCH_x86_64  := x86
 BPF_ARCH_aarch64 := arm64
-BPF_FLAGS := -g -O2 -std=gnu17 -Wall -Wextra -Wno-unused-parameter --target=bpf \
+# v3: compare-and-exchange, from kernel 5.12
+BPF_FLAGS := -g -O2 -std=gnu17 -Wall -Wextra -Wno-unused-parameter --target=bpf -mcpu=v3 \
              -D__TARGET_ARCH_$(BPF_ARCH_$(ARCH)) -I. -I/usr/include/$(ARCH)-linux-gnu
 BPF_TIERS := session session_ctx multi perf
 BPF_DEFS_session     := -DTIER_SESSION

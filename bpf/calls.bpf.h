@@ -53,21 +53,48 @@ static __always_inline bool is_on_own_stack(__u64 sp)
 }
 
 /*
- * Keep a call under its name, which the same one that was left without an exit may have. It is
- * counted in `slot`; `own_slot` is the series' own.
+ * Take out a call that was looked up. Its exit, the same name entered anew and the sweep may come
+ * at the same time: whoever turns its start to 0 has it, and for the others it is not there any
+ * more. Only who has it deletes the element, and as nobody can put one under a name that is in use,
+ * what is deleted is that call and none that came since.
  */
+static __always_inline bool call_take(const struct up_call_key *key, struct up_call *call,
+				      struct up_call *taken)
+{
+	*taken = *call;
+	if (!taken->start_ns ||
+	    __sync_val_compare_and_swap(&call->start_ns, taken->start_ns, 0) != taken->start_ns)
+		return false;
+	if (!bpf_map_delete_elem(&calls, key))
+		return true;
+	/* It was taken between the look-up and here, and the element became another call's. */
+	__sync_val_compare_and_swap(&call->start_ns, 0, taken->start_ns);
+	return false;
+}
+
+/* What has the name of a call that begins was left without an exit. */
+static __always_inline void call_overwrite(const struct up_call_key *key, __u32 own_slot)
+{
+	struct up_call *old = bpf_map_lookup_elem(&calls, key), taken;
+
+	if (!old || !call_take(key, old, &taken))
+		return;
+	struct up_slot *slot = slot_get(slot_number(own_slot, taken.group));
+	if (slot)
+		count(&slot->abandoned[UP_ABANDONED_UNWOUND]);
+}
+
+#define KEEP_TRIES 16 /* the sweep may be about to delete what has the name */
+
+/* Keep a call under its name. It is counted in `slot`; `own_slot` is the series' own. */
 static __always_inline void call_keep(const struct up_call_key *key, const struct up_call *call,
 				      __u32 own_slot, struct up_slot *slot)
 {
 	/* An int: before 6.4 the kernel leaves the upper half of what maps return undefined. */
 	int result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
 
-	if (result == -EEXIST) {
-		struct up_call *old = bpf_map_lookup_elem(&calls, key);
-		struct up_slot *of_old = slot_get(slot_number(own_slot, old ? old->group : 0));
-		/* Whoever takes it out counts it: here or the sweep. */
-		if (!bpf_map_delete_elem(&calls, key) && of_old)
-			count(&of_old->abandoned[UP_ABANDONED_UNWOUND]);
+	for (int i = 0; i < KEEP_TRIES && result == -EEXIST; i++) {
+		call_overwrite(key, own_slot);
 		result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
 	}
 	if (result)
@@ -80,12 +107,9 @@ static __always_inline void call_keep(const struct up_call_key *key, const struc
  */
 static __always_inline bool call_finish(const struct up_call_key *key, __u64 now)
 {
-	struct up_call *call = bpf_map_lookup_elem(&calls, key);
+	struct up_call *call = bpf_map_lookup_elem(&calls, key), seen;
 
-	if (!call)
-		return false;
-	struct up_call seen = *call;
-	if (bpf_map_delete_elem(&calls, key))
+	if (!call || !call_take(key, call, &seen))
 		return false;
 	struct up_probe *entry = probe_get(key->probe);
 	if (!entry || entry->generation != seen.generation)
@@ -162,6 +186,18 @@ static __always_inline bool condition_holds(struct pt_regs *ctx, const struct up
 #else
 	return true;
 #endif
+}
+
+/* For the sweep: whether the call that began then was still there, and is taken out. */
+static __always_inline bool call_swept(const __u64 *arguments)
+{
+	struct up_call_key key = {.sp = arguments[UP_TAKE_SP],
+				  .tgid = (__u32)arguments[UP_TAKE_TGID],
+				  .probe = (__u32)arguments[UP_TAKE_PROBE]};
+	struct up_call *call = bpf_map_lookup_elem(&calls, &key), taken;
+
+	return call && call->start_ns == arguments[UP_TAKE_START_NS] &&
+	       call_take(&key, call, &taken);
 }
 
 static __always_inline void leave_word(void *map, __u32 id, enum up_abandoned reason)

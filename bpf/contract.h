@@ -191,11 +191,20 @@ struct up_call_key {
 };
 
 struct up_call {
-	__u64 start_ns;
-	__u32 tid; /* the thread that entered */
+	__u64 start_ns; /* 0: somebody is taking it out */
+	__u32 tid;	/* the thread that entered */
 	__u32 generation;
 	__u32 on_own_stack; /* of that thread: the call cannot go on elsewhere */
 	__u32 group;	    /* of the process at entry; 0: its series has none */
+};
+
+/* What the program `take` is given. */
+enum up_take_argument {
+	UP_TAKE_SP,
+	UP_TAKE_TGID,
+	UP_TAKE_PROBE,
+	UP_TAKE_START_NS,
+	UP_TAKE_ARGUMENTS,
 };
 
 /*

@@ -165,6 +165,12 @@ int decide(struct bpf_raw_tracepoint_args *ctx)
 	return select_decided(ctx->args);
 }
 
+SEC("raw_tp")
+int take(struct bpf_raw_tracepoint_args *ctx)
+{
+	return call_swept(ctx->args);
+}
+
 SEC("tp_btf/sched_process_exec")
 int thread_exec(void *ctx)
 {

@@ -388,22 +388,12 @@ static uint32_t slot_number(const struct maps *maps, int series, uint32_t group)
 	return group && !object_find(maps->object->map_grouped, &key, &slot) ? slot : key.slot;
 }
 
-static void add(struct maps *maps, int series, uint32_t group, size_t word_of_slot)
+void maps_abandon(struct maps *maps, int series, uint32_t group, enum up_abandoned reason)
 {
 	if (series < 0)
 		return;
-	__u64 *slot = (__u64 *)slot_at(maps, slot_number(maps, series, group), 0);
-	__atomic_fetch_add(&slot[word_of_slot], 1, __ATOMIC_RELAXED);
-}
-
-void maps_abandon(struct maps *maps, int series, uint32_t group, enum up_abandoned reason)
-{
-	add(maps, series, group, offsetof(struct up_slot, abandoned) / sizeof(__u64) + reason);
-}
-
-void maps_lose(struct maps *maps, int series, uint32_t group, enum up_lost reason)
-{
-	add(maps, series, group, offsetof(struct up_slot, lost) / sizeof(__u64) + reason);
+	struct up_slot *slot = slot_at(maps, slot_number(maps, series, group), 0);
+	__atomic_fetch_add(&slot->abandoned[reason], 1, __ATOMIC_RELAXED);
 }
 
 /* ---- groups ---- */

@@ -73,8 +73,6 @@ int maps_series_of(const struct maps *maps, int id, uint32_t generation);
  * from this side.
  */
 void maps_abandon(struct maps *maps, int series, uint32_t group, enum up_abandoned reason);
-/* The same as lost. */
-void maps_lose(struct maps *maps, int series, uint32_t group, enum up_lost reason);
 
 /*
  * Calls of a group (below UP_GROUPS, not 0) are counted in a series of their own, `into`, instead

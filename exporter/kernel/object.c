@@ -141,6 +141,7 @@ static void find_descriptors(struct object *object)
 	object->prog_thread_fork = program_fd(bpf, "thread_fork");
 	object->prog_cgroup_moved = program_fd(bpf, "cgroup_moved");
 	object->prog_decide = program_fd(bpf, "decide");
+	object->prog_take = program_fd(bpf, "take");
 	object->map_probes = map_fd(bpf, "probes");
 	object->map_bounds = map_fd(bpf, "bounds");
 	object->map_chunks = map_fd(bpf, "chunks");

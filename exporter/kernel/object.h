@@ -35,7 +35,7 @@ struct object {
 	/* Descriptors owned by `bpf`; -1 where the form has no such program. */
 	int prog_session, prog_entry, prog_leave, prog_site, prog_mark;
 	int prog_thread_exit, prog_thread_exec, prog_thread_fork, prog_cgroup_moved;
-	int prog_decide;
+	int prog_decide, prog_take;
 	int map_probes, map_bounds, map_chunks, map_calls;
 	int map_ended_threads, map_ended_processes, map_retired;
 	int map_grouped, map_cgroup_groups, map_told;

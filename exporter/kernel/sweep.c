@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "base/vec.h"
 #include "bpf/contract.h"
@@ -86,33 +87,41 @@ static const struct up_ended *find_word(const struct ended_list *list, uint32_t 
 	return &found->word;
 }
 
+/* Whether that very call was still there, and is out now: its exit may come at the same time. */
+static bool take(const struct sweep *sweep, const struct up_call_key *key,
+		 const struct up_call *call)
+{
+	uint64_t arguments[UP_TAKE_ARGUMENTS] = {
+		[UP_TAKE_SP] = key->sp,
+		[UP_TAKE_TGID] = key->tgid,
+		[UP_TAKE_PROBE] = key->probe,
+		[UP_TAKE_START_NS] = call->start_ns,
+	};
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = arguments,
+		    .ctx_size_in = sizeof(arguments));
+
+	return !bpf_prog_test_run_opts(sweep->object->prog_take, &options) && options.retval;
+}
+
 /*
- * Take a call out and count it. When it was entered anew under the same name since it was looked
- * at, it is the new one that came out: it goes back. The series is asked for first: once the call
- * is out, nothing keeps another thread from giving the probe's records back.
+ * Take a call out and count it. The series is asked for first: once the call is out, nothing keeps
+ * another thread from giving the probe's records back.
  */
 static void abandon(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call,
 		    enum up_abandoned reason)
 {
-	int map_fd = sweep->object->map_calls;
 	int series = maps_series_of(sweep->maps, (int)key->probe, call->generation);
-	struct up_call taken;
 
-	if (bpf_map_lookup_and_delete_elem(map_fd, key, &taken))
-		return; /* ended by itself */
-	if (taken.start_ns != call->start_ns || taken.generation != call->generation) {
-		if (bpf_map_update_elem(map_fd, key, &taken, BPF_NOEXIST))
-			maps_lose(sweep->maps,
-				  maps_series_of(sweep->maps, (int)key->probe, taken.generation),
-				  taken.group, UP_LOST_IN_FLIGHT_FULL);
+	if (!take(sweep, key, call))
 		return;
-	}
-	maps_abandon(sweep->maps, series, taken.group, reason);
+	maps_abandon(sweep->maps, series, call->group, reason);
 	sweep->abandoned++;
 }
 
 static void judge(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call)
 {
+	if (!call->start_ns)
+		return; /* is being taken out by another one, who counts it */
 	if (sweep->detached) {
 		if (key->probe < sweep->object->sizes.probes && sweep->detached[key->probe])
 			abandon(sweep, key, call, UP_ABANDONED_DETACHED);

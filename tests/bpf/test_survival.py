@@ -6,6 +6,7 @@ output, the same exit status, and each call accounted for.
 
 import concurrent.futures
 import os
+import random
 import signal
 import threading
 import time
@@ -13,7 +14,7 @@ import unittest
 
 import victim
 from exporter import Exporter, config, each_tier, function, setUpModule, target
-from survival import (Accounts, Case, Group, check_groups, merged, resolved, run, strategy_of,
+from survival import (Accounts, Case, Group, check_case, check_groups, merged, resolved, run, strategy_of,
                       unprobed)
 from victim import Victim
 
@@ -268,6 +269,35 @@ class AtOnce(unittest.TestCase):
                     self.assertEqual(account["all"], merged(lines, "calls")[name], account)
                     self.assertEqual(account["observed"], merged(lines, "returned")[name], account)
                     self.assertEqual((account["in_flight"], account["lost"]), (0, 0), account)
+
+    def tier_swept_meanwhile(self, tier):
+        """The sweep after threads that ended, held up at any moment, takes none of the calls that
+        have begun on their stacks since."""
+        group = Group("crowd", "finish ends_thread", Case(40000))
+        unprobed("crowd", (40000,))
+        over = threading.Event()
+
+        def hold_up(pid):
+            while not over.is_set():
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(random.random() / 500)
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(random.random() / 500)
+
+        def keep_sweeping(e):
+            while not over.is_set():
+                e.scrape()
+
+        with Exporter(config(group.target()), tier) as e:
+            accounts = Accounts(e, group.functions)
+            with concurrent.futures.ThreadPoolExecutor(3) as pool:
+                jobs = [pool.submit(hold_up, e.pid), *(pool.submit(keep_sweeping, e) for _ in "12")]
+                try:
+                    check_case(self, group, group.cases[0], accounts)
+                finally:
+                    over.set()
+                for job in jobs:
+                    job.result()
 
     def tier_two_probes_on_one_instruction(self, tier):
         ways = [("leave", "auto"), ("leave", "return-sites")]
