@@ -50,8 +50,10 @@ static void read_table(struct slots *slots, uint64_t offset, uint64_t size)
 {
 	Elf64_Rela block[READ_AT_ONCE];
 
-	if (!image_holds(slots->image, offset, size))
+	if (!image_holds(slots->image, offset, size) ||
+	    size / sizeof(*block) > SLOTS_MOST_READ - slots->n_read)
 		return;
+	slots->n_read += size / sizeof(*block);
 	for (uint64_t left = size / sizeof(*block); left;) {
 		size_t n = left < READ_AT_ONCE ? (size_t)left : READ_AT_ONCE;
 		if (image_read(slots->image, offset, block, n * sizeof(*block)))

@@ -16,6 +16,8 @@
 #include "target/image.h"
 
 #define SLOTS_MOST (1u << 20) /* more are left out, as if nothing were known of them */
+/* Relocations that are read: a sparse file says it has billions. Tables beyond are left out too. */
+#define SLOTS_MOST_READ (16u << 20)
 
 enum slot_kind {
 	SLOT_UNKNOWN,
@@ -34,6 +36,7 @@ struct slots {
 	const struct image *image; /* borrowed, as is `dynamic` */
 	struct dynamic *dynamic;
 	bool read;
+	uint64_t n_read;      /* relocations */
 	VEC(struct slot) all; /* by address */
 };
 

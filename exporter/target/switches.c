@@ -184,6 +184,10 @@ static bool search_range(struct search *search, uint64_t offset, uint64_t addres
 {
 	uint16_t machine = search->image->ehdr.e_machine;
 
+	if (size > SWITCHES_MOST_CODE - search->scanned) {
+		strbuf_puts(search->why, "it has more code than is searched for stack switches");
+		return true;
+	}
 	for (uint64_t at = 0; at < size; at += WINDOW) {
 		if (search->scanned > search->image->size) /* ranges that overlap */
 			return put_odd(search);
@@ -192,7 +196,7 @@ static bool search_range(struct search *search, uint64_t offset, uint64_t addres
 								  : WINDOW + CODE_STACK_MOST_LENGTH;
 		if (image_read(search->image, offset + at, search->window, n) != 0)
 			return false;
-		search->scanned += n < WINDOW ? n : WINDOW;
+		search->scanned += left < WINDOW ? left : WINDOW;
 		for (size_t i = code_stack_find(machine, search->window, 0, n); i < n;
 		     i = code_stack_find(machine, search->window, i + 1, n))
 			if (look_at(search, address + at + i))

@@ -13,6 +13,9 @@
  * alarms: a library of 100 MB of code takes less than a tenth of it. */
 #define SWITCHES_MOST_WORK (UINT64_C(1) << 26)
 
+/* Bytes of code that are searched, some seconds' worth. A sparse file says it has terabytes. */
+#define SWITCHES_MOST_CODE (UINT64_C(1) << 29)
+
 /*
  * Search the executable sections (segments, where there are none) for an instruction that loads the
  * stack pointer with a foreign address: true, and `why` gets which ("its hop takes up another stack

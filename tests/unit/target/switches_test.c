@@ -87,6 +87,26 @@ static void ranges_that_overlap(void **state)
 	close_bytes(&image);
 }
 
+/* It is not read at all: a file with a hole has any size that it likes. */
+static void more_code_than_is_searched(void **state)
+{
+	unsigned char file[ALL];
+	struct image image;
+	struct strbuf text;
+
+	(void)state;
+	make_file(file);
+	open_bytes(&image, file);
+	image.size = UINT64_C(1) << 50;
+	image.phdr[0].p_filesz = SWITCHES_MOST_CODE + 1;
+	strbuf_init(&text);
+	assert_true(switches_find(&image, NULL, false, &text));
+	assert_string_equal(strbuf_text(&text),
+			    "it has more code than is searched for stack switches");
+	strbuf_fini(&text);
+	close_bytes(&image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +116,7 @@ int main(void)
 		cmocka_unit_test(in_the_middle_of_an_instruction),
 		cmocka_unit_test(where_no_path_leads),
 		cmocka_unit_test(ranges_that_overlap),
+		cmocka_unit_test(more_code_than_is_searched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
