@@ -1,4 +1,5 @@
 /* Commands: parse the command line, load the config where one is needed, hand over. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,10 +67,26 @@ static int finish(int status)
 	return status;
 }
 
+/*
+ * Who starts us may have closed standard descriptors. What is opened next would get their numbers,
+ * and the log: in a pipe of ours it would be taken for signals. Writing to O_PATH fails as before.
+ */
+static void keep_standard_numbers(void)
+{
+	int fd;
+
+	do
+		fd = open("/", O_PATH);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
 
+	keep_standard_numbers();
 	if (options_parse(&options, argc, argv))
 		return EXIT_USAGE;
 	signal(SIGPIPE, SIG_IGN); /* a reader that left is an error of writing, not our end */

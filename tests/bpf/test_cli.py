@@ -178,6 +178,12 @@ class Commands(unittest.TestCase):
             e.scrape(openmetrics=True)
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class Serving(unittest.TestCase):
     """How `serve` starts, or says why not; and that nobody's reading its log holds it up."""
 
@@ -237,14 +243,29 @@ class Serving(unittest.TestCase):
         self.assertEqual([line["reason"] for line in told], ["out_of_resources"], errors)
         self.assertIn("RLIMIT_NOFILE", told[0]["error"])
 
+    def test_closed_standard_descriptors(self):
+        """What it opens itself does not get their numbers: the log would be written there."""
+        address = f"127.0.0.1:{free_port()}"
+        with subprocess.Popen([*unit_command(), "/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh",
+                               BINARY, f"--config.file={self.config}",
+                               f"--web.listen-address={address}"],
+                              stdin=subprocess.DEVNULL) as child:
+            try:
+                wait_until(lambda: not run("healthcheck", f"--web.listen-address={address}")
+                           .returncode, 60, "ready", step=0.1)
+                self.assertEqual([os.readlink(f"/proc/{child.pid}/fd/{n}") for n in range(3)],
+                                 ["/"] * 3)
+                child.terminate()
+                self.assertEqual(child.wait(20), 0)
+            finally:
+                child.kill()
+
     def test_a_log_that_nobody_reads(self):
         """It works, and ends when it is told to, though the log's pipe is full."""
         reader, writer = os.pipe()
         room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
         os.write(writer, b"x" * room)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         with subprocess.Popen([*unit_command(), BINARY, f"--config.file={self.config}",
                                f"--web.listen-address=127.0.0.1:{port}"],
                               stdin=subprocess.DEVNULL, stderr=writer) as child:
