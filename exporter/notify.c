@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,18 +41,23 @@ static socklen_t address_of(const char *name, struct sockaddr_un *address)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
 }
 
-/* A manager that does not listen is no reason to stop measuring. */
+/*
+ * A manager that does not listen is no reason to stop measuring, nor is one that does not read: its
+ * queue is full for a moment while a machine starts, and for ever where it hangs.
+ */
 static void send_text(const char *text)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address;
 	socklen_t length = name ? address_of(name, &address) : 0;
+	const struct timeval patience = {.tv_sec = 1};
 
 	if (!length)
 		return;
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, length) < 0)
 		log_debug("cannot notify the service manager", LOG_STR("socket", name));
 	close(fd);

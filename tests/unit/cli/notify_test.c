@@ -160,6 +160,31 @@ static void nobody_listens(void **state)
 	assert_string_equal(heard(), "");
 }
 
+/* Its queue holds what net.unix.max_dgram_qlen allows. */
+static void nobody_reads(void **state)
+{
+	enum { MORE_THAN_IT_HOLDS = 3 };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char name[64];
+
+	(void)state;
+	snprintf(name, sizeof(name), "@uprobe-notify-full-%d", getpid());
+	memcpy(address.sun_path + 1, name + 1, strlen(name) - 1);
+	listen_at(&address, strlen(name));
+	int sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	while (sendto(sender, "X=1", 3, 0, (struct sockaddr *)&address,
+		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name))) == 3)
+		;
+	close(sender);
+	setenv("NOTIFY_SOCKET", name, 1);
+	for (int i = 0; i < MORE_THAN_IT_HOLDS; i++)
+		notify_stopping();
+	do
+		name[0] = *heard();
+	while (name[0] == 'X');
+	assert_int_equal(name[0], '\0');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +194,7 @@ int main(void)
 		cmocka_unit_test(the_watchdog_is_fed_in_time_and_not_more),
 		cmocka_unit_test(abstract_names),
 		cmocka_unit_test(nobody_listens),
+		cmocka_unit_test(nobody_reads),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
