@@ -14,6 +14,10 @@
 #include "file_stamp.h"
 #include "notify.h"
 
+/* Who waits holds up an HTTP thread, of which there are eight (WORKERS_MAX): some are for scrapes.
+ */
+enum { MOST_WAITING = 4 };
+
 struct reloader {
 	const struct options *options;
 	struct probes *probes;
@@ -24,6 +28,7 @@ struct reloader {
 	pthread_mutex_t lock; /* over all below */
 	pthread_cond_t done;
 	uint64_t asked, answered; /* requests, and how many of them the last reload answers */
+	unsigned waiting;
 	bool right, stopped;
 };
 
@@ -109,14 +114,20 @@ enum reload_answer reloader_request(struct reloader *reloader)
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&reloader->lock);
+	if (reloader->waiting >= MOST_WAITING) {
+		pthread_mutex_unlock(&reloader->lock);
+		return RELOAD_BUSY;
+	}
 	uint64_t mine = ++reloader->asked;
 	if (write(reloader->event_fd, &one, sizeof(one)) != sizeof(one) && errno != EAGAIN) {
 		reloader->asked--; /* EAGAIN: it has been told many times */
 		pthread_mutex_unlock(&reloader->lock);
 		return RELOAD_NOT_ASKED;
 	}
+	reloader->waiting++;
 	while (reloader->answered < mine && !reloader->stopped)
 		pthread_cond_wait(&reloader->done, &reloader->lock);
+	reloader->waiting--;
 	if (reloader->answered >= mine)
 		answer = reloader->right ? RELOADED : RELOAD_CONFIG_WRONG;
 	pthread_mutex_unlock(&reloader->lock);

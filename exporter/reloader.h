@@ -26,7 +26,13 @@ bool reloader_run(struct reloader *reloader);
 /* Reload if the file has changed and that was asked for: the main thread, now and then. */
 void reloader_look(struct reloader *reloader);
 
-enum reload_answer { RELOADED, RELOAD_CONFIG_WRONG, RELOAD_NOT_ASKED, RELOAD_STOPPING };
+enum reload_answer {
+	RELOADED,
+	RELOAD_CONFIG_WRONG,
+	RELOAD_NOT_ASKED,
+	RELOAD_BUSY, /* too many wait already */
+	RELOAD_STOPPING
+};
 
 /* Have the main thread reload and wait for what becomes of it: any other thread. */
 enum reload_answer reloader_request(struct reloader *reloader);

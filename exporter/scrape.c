@@ -45,6 +45,7 @@ static const char *const reload_answers[] = {
 	[RELOADED] = "Reloaded.\n",
 	[RELOAD_CONFIG_WRONG] = "Not reloaded: the config is wrong, see the log.\n",
 	[RELOAD_NOT_ASKED] = "Not reloaded: the request could not be passed on.\n",
+	[RELOAD_BUSY] = "Not reloaded: enough others wait for a reload that takes its time.\n",
 	[RELOAD_STOPPING] = "Not reloaded: the exporter is stopping.\n",
 };
 
@@ -61,7 +62,7 @@ static void reload(void *context, const struct http_request *request,
 					     "--web.enable-lifecycle.\n");
 	} else {
 		enum reload_answer answer = reloader_request(scrape->reloader);
-		response->status = answer == RELOADED ? 200 : 500;
+		response->status = answer == RELOADED ? 200 : answer == RELOAD_BUSY ? 503 : 500;
 		strbuf_puts(&response->body, reload_answers[answer]);
 	}
 }

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import unittest
 
 from exporter import Exporter, config, run, setUpModule, target
@@ -123,6 +124,34 @@ class Notifications(unittest.TestCase):
                 wait_until(lambda: e.get("/-/healthy")[0] == 503, 20, "unhealthy", step=0.1)
                 self.assertIn(b"hangs", e.get("/-/healthy")[2])
             wait_until(lambda: e.get("/-/healthy")[0] == 200, 20, "healthy again", step=0.1)
+
+    def test_reloads_that_wait_leave_threads_to_others(self):
+        """Clients that give up and ask again, while one reload takes its time."""
+        with Exporter(config(target("threads", "work")), arguments=("--web.enable-lifecycle",)) as e:
+            answers = []
+            threads = [threading.Thread(
+                target=lambda: answers.append(e.get("/-/reload", "POST")[0])) for _ in range(12)]
+            with stopped_thread(e.pid):
+                for thread in threads:
+                    thread.start()
+                wait_until(lambda: answers.count(503) == 8, 20, "refused")
+                self.assertEqual(e.get("/-/healthy", timeout=5)[0], 200)
+                self.assertEqual(e.get("/metrics", timeout=5)[0], 200)
+            for thread in threads:
+                thread.join()
+            self.assertEqual(sorted(answers), [200] * 4 + [503] * 8)
+            self.assertEqual(e.get("/-/reload", "POST")[0], 200)
+
+    def test_a_manager_that_hangs(self):
+        """Its queue is full: the exporter reloads and stops all the same."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other, self.exporter(
+                config(target("threads", "work"))) as e:
+            other.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    other.sendto(b"X=1", self.manager.path)
+            os.kill(e.pid, signal.SIGHUP)
+            wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()), 10)
 
     def test_not_ready_when_it_cannot_start(self):
         with socket.create_server(("127.0.0.1", 0)) as taken, tempfile.NamedTemporaryFile("w") as f:
