@@ -124,7 +124,7 @@ static int drop_capabilities(enum tier tier)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
 }
 
-struct confinement confine(enum confine_level level, enum tier tier)
+struct confinement confine(enum confine_level level, enum tier tier, bool local_sockets)
 {
 	struct confinement done = {0};
 	int result;
@@ -138,7 +138,7 @@ struct confinement confine(enum confine_level level, enum tier tier)
 	if (level == CONFINE_CAPABILITIES || SANITIZED)
 		return done;
 	privs_expect_own_filter();
-	result = confine_calls();
+	result = confine_calls(local_sockets);
 	done.syscalls = !result;
 	if (result)
 		log_warn("cannot filter system calls", LOG_STR("error", strerror(-result)));
@@ -165,7 +165,7 @@ static int filter_too(enum tier tier)
 {
 	int result = drop_capabilities(tier);
 
-	return result ? result : confine_calls();
+	return result ? result : confine_calls(true);
 }
 
 struct confine_trial confine_try(enum tier tier)

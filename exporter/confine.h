@@ -26,9 +26,9 @@ int confine_parse(const char *name, enum confine_level *level);
 /*
  * Confine this process for good. Capabilities are those of a thread, so call it while there is one
  * only; threads inherit everything. What cannot be had is a warning in the log and false in the
- * result: measuring goes on.
+ * result: measuring goes on. `local_sockets`: whether it may make some.
  */
-struct confinement confine(enum confine_level level, enum tier tier);
+struct confinement confine(enum confine_level level, enum tier tier, bool local_sockets);
 
 /* What confine(CONFINE_ALL) would come to, tried in a process of its own: 0 or -errno. */
 struct confine_trial {
@@ -41,6 +41,6 @@ struct confine_trial confine_try(enum tier tier);
 void confine_put_kept(struct strbuf *out, enum tier tier);
 
 /* Set the filter of confine_calls.c on all threads: 0 or -errno. */
-int confine_calls(void);
+int confine_calls(bool local_sockets);
 
 #endif

@@ -83,8 +83,6 @@ static const struct limited limited[] = {
 	{NUMBER(mmap), 2, PROTECTED, PROT_EXEC},
 	{NUMBER(mprotect), 2, PROT_EXEC, 0},
 	{NUMBER(clone), 0, THREAD | NEW_NAMESPACES, THREAD},
-	/* the service manager, and daemons that answer for /etc/passwd; servers have theirs */
-	{NUMBER(socket), 0, WORD, AF_UNIX},
 	/* limits are asked for, not set */
 	{NUMBER(prlimit64), 2, WHOLE, 0},
 	/* is that process there? */
@@ -104,18 +102,27 @@ static const struct limited limited[] = {
 	{NUMBER(ioctl), 1, WORD, FIONREAD},
 };
 
-static int allow_all(scmp_filter_ctx filter)
+/* The service manager's, and those of daemons that answer for /etc/passwd; servers have theirs. */
+static const struct limited local_socket = {NUMBER(socket), 0, WORD, AF_UNIX};
+
+static int allow_limited(scmp_filter_ctx filter, const struct limited *rule)
+{
+	const struct scmp_arg_cmp match = {rule->argument, SCMP_CMP_MASKED_EQ, rule->mask,
+					   rule->value};
+
+	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rule->call, 1, &match);
+}
+
+static int allow_all(scmp_filter_ctx filter, bool local_sockets)
 {
 	int result = 0;
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain) && !result; i++)
 		result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, plain[i], 0);
-	for (size_t i = 0; i < sizeof(limited) / sizeof(*limited) && !result; i++) {
-		const struct limited *rule = &limited[i];
-		const struct scmp_arg_cmp match = {rule->argument, SCMP_CMP_MASKED_EQ, rule->mask,
-						   rule->value};
-		result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rule->call, 1, &match);
-	}
+	for (size_t i = 0; i < sizeof(limited) / sizeof(*limited) && !result; i++)
+		result = allow_limited(filter, &limited[i]);
+	if (!result && local_sockets)
+		result = allow_limited(filter, &local_socket);
 	/* abort(3): a signal to oneself */
 	if (!result)
 		result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, NUMBER(tgkill), 1,
@@ -126,7 +133,7 @@ static int allow_all(scmp_filter_ctx filter)
 	return result;
 }
 
-int confine_calls(void)
+int confine_calls(bool local_sockets)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int result;
@@ -136,7 +143,7 @@ int confine_calls(void)
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree: many calls are allowed */
 	result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (!result)
-		result = allow_all(filter);
+		result = allow_all(filter, local_sockets);
 	if (!result)
 		result = seccomp_load(filter);
 	seccomp_release(filter);

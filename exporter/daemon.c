@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/version.h"
@@ -103,11 +104,25 @@ static int start_attacher(struct daemon *daemon)
 	return 0;
 }
 
+/*
+ * The sockets of other services open to root: a container runtime's, say, below a mounted root. Who
+ * is nobody may ask as he likes.
+ */
+static bool needs_local_sockets(const struct spec *spec)
+{
+	bool needs = geteuid() != 0 || getenv("NOTIFY_SOCKET");
+
+	for (size_t i = 0; i < spec->n_targets; i++)
+		needs |= spec->targets[i].process.user != NULL;
+	return needs;
+}
+
 /* Ports may be below 1024, and threads have the capabilities of the one that started them. */
 static void give_up_privileges(void *context)
 {
 	struct daemon *daemon = context;
-	struct confinement done = confine(daemon->options->confine, attach_tier(daemon->attach));
+	struct confinement done = confine(daemon->options->confine, attach_tier(daemon->attach),
+					  needs_local_sockets(daemon->spec));
 
 	daemon->scrape.build.capabilities = done.capabilities ? "dropped" : "kept";
 	daemon->scrape.build.syscalls = done.syscalls ? "filtered" : "any";

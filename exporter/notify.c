@@ -108,6 +108,7 @@ static uint64_t watchdog_us(void)
 }
 
 enum { PATIENCE_S = 600 }; /* nobody watches: longer than any reload takes */
+#define SECOND_US 1000000ULL
 
 static _Atomic uint64_t turned_us; /* when the main loop was last seen to turn */
 
@@ -125,7 +126,11 @@ void notify_alive(void)
 
 bool notify_is_overdue(void)
 {
-	uint64_t turned = turned_us, period_us = watchdog_us();
+	uint64_t turned = turned_us, patience_us = watchdog_us();
 
-	return turned && now_us() - turned > (period_us ? period_us : PATIENCE_S * 1000000ULL);
+	if (!patience_us)
+		patience_us = PATIENCE_S * SECOND_US;
+	else if (patience_us < SECOND_US)
+		patience_us = SECOND_US; /* the loop turns four times in it */
+	return turned && now_us() - turned > patience_us;
 }

@@ -153,6 +153,11 @@ class Notifications(unittest.TestCase):
             os.kill(e.pid, signal.SIGHUP)
             wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()), 10)
 
+    def test_healthy_with_a_watchdog_quicker_than_the_loop(self):
+        with Exporter(config(target("threads", "work")),
+                      env={**os.environ, "WATCHDOG_USEC": "1"}) as e:
+            self.assertEqual({e.get("/-/healthy")[0] for _ in range(20)}, {200})
+
     def test_not_ready_when_it_cannot_start(self):
         with socket.create_server(("127.0.0.1", 0)) as taken, tempfile.NamedTemporaryFile("w") as f:
             f.write(config(target("threads", "work")))

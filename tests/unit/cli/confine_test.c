@@ -36,7 +36,7 @@ static int confined(int (*step)(void))
 
 	if (!pid) {
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		_exit(confine_calls() ? 99 : step());
+		_exit(confine_calls(true) ? 99 : step());
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -152,6 +152,22 @@ static void test_limits_are_read_only(void **state)
 	assert_int_equal(confined(try_set_limit), 0);
 }
 
+static void test_local_sockets_only_where_needed(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (!pid) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		if (confine_calls(false))
+			_exit(99);
+		_exit(socket(AF_UNIX, SOCK_STREAM, 0) < 0 && errno == EPERM ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static int try_clone3(void)
 {
 	return syscall(SYS_clone3, NULL, 0) == -1 && errno == ENOSYS ? 0 : 1;
@@ -214,7 +230,7 @@ static int try_drop(void)
 
 	if (syscall(SYS_capget, &header, before))
 		return 1;
-	if (!confine(CONFINE_CAPABILITIES, TIER_SESSION).capabilities)
+	if (!confine(CONFINE_CAPABILITIES, TIER_SESSION, true).capabilities)
 		return 2;
 	if (syscall(SYS_capget, &header, after))
 		return 3;
@@ -288,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_limits_are_read_only),
+		cmocka_unit_test(test_local_sockets_only_where_needed),
 		cmocka_unit_test(test_clone3_is_unknown),
 		cmocka_unit_test(test_allowed),
 		cmocka_unit_test(test_abort),
