@@ -275,18 +275,11 @@ static bool follow_cgroup(struct filters *filters, uint32_t number)
 static bool follow_exe(struct filters *filters, uint32_t number)
 {
 	struct filter *filter = &filters->filter[number];
-	dev_t dev = 0;
-	ino_t ino = 0;
 
-	if (!filter->spec || !(filter->rule.parts & UP_RULE_EXE))
+	if (!filter->spec || !(filter->rule.parts & UP_RULE_EXE) ||
+	    !rule_follow_exe(&filter->rule, filter->spec, &filter->exe_dev, &filter->exe_ino))
 		return false;
-	bool there = rule_exe_now(filter->spec, &dev, &ino);
-	if (dev == filter->exe_dev && ino == filter->exe_ino)
-		return false;
-	filter->exe_dev = dev;
-	filter->exe_ino = ino;
-	if (there && rule_learn_exe(&filter->rule, dev, ino))
-		put_rule(filters, number);
+	put_rule(filters, number);
 	return true;
 }
 
@@ -403,9 +396,8 @@ static bool take_over(struct filters *filters, const struct spec_process *spec, 
 		return false;
 	struct filter *filter = &filters->filter[at];
 	if (!kept[at]) {
-		procmatch_free(filter->match);
 		filter->spec = spec;
-		filter->match = procmatch_new(spec, filters->pods);
+		procmatch_move(filter->match, spec);
 	}
 	kept[at] = true;
 	return true;
@@ -425,7 +417,7 @@ static void add_filter(struct filters *filters, const struct spec_process *spec,
 	filter->named = procmatch_pid(filter->match);
 	rule_make(&filter->rule, spec, filter->named);
 	if (filter->rule.parts & UP_RULE_EXE)
-		rule_exe_now(spec, &filter->exe_dev, &filter->exe_ino);
+		rule_follow_exe(&filter->rule, spec, &filter->exe_dev, &filter->exe_ino);
 	if (filters->n <= at)
 		filters->n = at + 1;
 	kept[at] = true;

@@ -86,15 +86,36 @@ bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino)
 	return true;
 }
 
-bool rule_exe_now(const struct spec_process *spec, dev_t *dev, ino_t *ino)
+/*
+ * One file may have several names, of which only this one is meant. The kernel programs look at the
+ * start of longer ones, and equal none then: they leave it to the exporter.
+ */
+static void set_name(struct up_rule *rule, const char *path)
 {
-	char real[PATH_MAX];
-	struct stat st;
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
 
-	if (!realpath(spec->exe, real) || strcmp(real, spec->exe) != 0 || stat(real, &st))
+	memset(rule->name, 0, sizeof(rule->name));
+	if (strlen(name) < sizeof(rule->name) - 1)
+		memcpy(rule->name, name, strlen(name));
+}
+
+bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, dev_t *dev, ino_t *ino)
+{
+	struct up_rule now = *rule;
+	struct stat st = {0};
+	char real[PATH_MAX];
+
+	if (realpath(spec->exe, real) && !stat(real, &st))
+		set_name(&now, real);
+	if (st.st_dev == *dev && st.st_ino == *ino &&
+	    !memcmp(now.name, rule->name, sizeof(now.name)))
 		return false;
 	*dev = st.st_dev;
 	*ino = st.st_ino;
+	*rule = now;
+	if (st.st_ino)
+		rule_learn_exe(rule, st.st_dev, st.st_ino);
 	return true;
 }
 
@@ -109,23 +130,6 @@ static bool knows_all_of(const struct up_rule *rule, const struct up_rule *other
 bool rule_same_exes(const struct up_rule *a, const struct up_rule *b)
 {
 	return knows_all_of(a, b) && knows_all_of(b, a);
-}
-
-/* One file may have several names, of which only this one is meant. */
-static void set_exe(const struct spec_process *spec, struct up_rule *rule)
-{
-	const char *slash = strrchr(spec->exe, '/');
-	const char *name = slash ? slash + 1 : spec->exe;
-	dev_t dev;
-	ino_t ino;
-
-	rule->parts |= UP_RULE_EXE;
-	if (strlen(name) < sizeof(rule->name) - 1) /* else it may be cut short there */
-		memcpy(rule->name, name, strlen(name));
-	else
-		rule->parts |= UP_RULE_OTHERS; /* the kernel programs look at no more */
-	if (rule_exe_now(spec, &dev, &ino))
-		rule_learn_exe(rule, dev, ino);
 }
 
 /* ---- the whole ---- */
@@ -153,6 +157,8 @@ void rule_make(struct up_rule *rule, const struct spec_process *spec, pid_t name
 		rule->parts |= UP_RULE_COMM;
 		strncpy(rule->comm, spec->comm, sizeof(rule->comm) - 1);
 	}
-	if (parts & PROCMATCH_EXE)
-		set_exe(spec, rule);
+	if (parts & PROCMATCH_EXE) {
+		rule->parts |= UP_RULE_EXE;
+		set_name(rule, spec->exe);
+	}
 }

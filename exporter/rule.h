@@ -11,7 +11,10 @@
 #include "bpf/contract.h"
 #include "model/spec.h"
 
-/* `named` is the process that `pid` or `pidfile` names now, 0: none. */
+/*
+ * `named` is the process that `pid` or `pidfile` names now, 0: none. What file `exe` is of is for
+ * rule_follow_exe().
+ */
 void rule_make(struct up_rule *rule, const struct spec_process *spec, pid_t named);
 
 /* A rule that is about one process comes to be about another. */
@@ -24,10 +27,10 @@ bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec);
 bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino);
 
 /*
- * The file that the filter's `exe` leads to now; false when there is none, or the path goes by
- * symbolic links: no process has such a path.
+ * The path of `exe` leads to another file than this one (0: none), which is noted, or to one with
+ * another name behind a symbolic link: whether the rule changed.
  */
-bool rule_exe_now(const struct spec_process *spec, dev_t *dev, ino_t *ino);
+bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, dev_t *dev, ino_t *ino);
 
 /* Whether the two rules know the same inodes, in whatever order. */
 bool rule_same_exes(const struct up_rule *a, const struct up_rule *b);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/glob.h"
 
+#define MOST_EXES     4
 #define MAX_PID	      4194304 /* PID_MAX_LIMIT of 64-bit kernels (include/linux/threads.h) */
 #define MIN_ID_DIGITS 12
 #define MAX_ID_DIGITS 64
@@ -25,14 +27,21 @@
 struct procmatch {
 	const struct spec_process *spec;
 	struct podnames *pods;
-	pid_t file_pid; /* what the pidfile said last; 0: nothing */
-	char *below;	/* pattern over the cgroups below those that `cgroup` matches */
+	pid_t file_pid;	       /* what the pidfile said last; 0: nothing */
+	char *exes[MOST_EXES]; /* where `exe` led by links, the newest first; owned */
+	struct stat root;      /* our root directory */
+	char *below;	       /* pattern over the cgroups below those that `cgroup` matches */
 	regex_t regex;
 	bool compiled;
 	size_t regex_bytes; /* matched since it was compiled */
 };
 
 /* ---- making ---- */
+
+static bool is_plain(const char *text)
+{
+	return text && !glob_is_pattern(text);
+}
 
 static void compile(struct procmatch *match)
 {
@@ -48,6 +57,8 @@ struct procmatch *procmatch_new(const struct spec_process *spec, struct podnames
 
 	match->spec = spec;
 	match->pods = pods;
+	if (stat("/", &match->root))
+		match->root = (struct stat){0};
 	if (spec->cmdline)
 		compile(match);
 	if (spec->cgroup && glob_is_pattern(spec->cgroup)) {
@@ -66,8 +77,15 @@ void procmatch_free(struct procmatch *match)
 		return;
 	if (match->compiled)
 		regfree(&match->regex);
+	for (size_t i = 0; i < MOST_EXES; i++)
+		free(match->exes[i]);
 	free(match->below);
 	free(match);
+}
+
+void procmatch_move(struct procmatch *match, const struct spec_process *spec)
+{
+	match->spec = spec;
 }
 
 const struct spec_process *procmatch_spec(const struct procmatch *match)
@@ -105,10 +123,27 @@ static pid_t read_pidfile(const char *path)
 	return parse_pid(text);
 }
 
+/* ---- exe ---- */
+
+static void follow_links(struct procmatch *match)
+{
+	const char *path = match->spec->exe;
+	char real[PATH_MAX];
+
+	if (!realpath(path, real) || !strcmp(real, path) ||
+	    (match->exes[0] && !strcmp(real, match->exes[0])))
+		return;
+	free(match->exes[MOST_EXES - 1]);
+	memmove(&match->exes[1], &match->exes[0], sizeof(match->exes) - sizeof(match->exes[0]));
+	match->exes[0] = alloc_strdup(real);
+}
+
 void procmatch_refresh(struct procmatch *match)
 {
 	if (match->spec->pidfile)
 		match->file_pid = read_pidfile(match->spec->pidfile);
+	if (is_plain(match->spec->exe))
+		follow_links(match);
 }
 
 /* ---- conditions ---- */
@@ -141,13 +176,23 @@ static bool user_fits(struct procmatch *match, struct procview *view)
 	       uid == match->spec->uid;
 }
 
+static bool is_linked(struct procmatch *match, struct procview *view, const char *exe,
+		      size_t length)
+{
+	for (size_t i = 0; i < MOST_EXES && match->exes[i]; i++)
+		if (!strncmp(match->exes[i], exe, length) && !match->exes[i][length])
+			return procview_has_root(view, &match->root);
+	return false;
+}
+
 static bool exe_fits(struct procmatch *match, struct procview *view)
 {
 	size_t length;
 	const char *exe = procview_exe(view, &length);
 
 	return exe && (glob_matches_or_is(match->spec->exe, exe, length) ||
-		       (exe[length] && fits(match->spec->exe, exe)));
+		       (exe[length] && fits(match->spec->exe, exe)) ||
+		       is_linked(match, view, exe, length));
 }
 
 static bool cgroup_fits(struct procmatch *match, struct procview *view)
@@ -245,11 +290,6 @@ bool procmatch_matches(struct procmatch *match, struct procview *view)
 }
 
 /* ---- what the kernel can decide ---- */
-
-static bool is_plain(const char *text)
-{
-	return text && !glob_is_pattern(text);
-}
 
 pid_t procmatch_pid(const struct procmatch *match)
 {

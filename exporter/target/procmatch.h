@@ -17,11 +17,16 @@ struct procmatch;
 struct procmatch *procmatch_new(const struct spec_process *spec, struct podnames *pods);
 void procmatch_free(struct procmatch *match);
 
+/* Another spec that says the same. */
+void procmatch_move(struct procmatch *match, const struct spec_process *spec);
+
 const struct spec_process *procmatch_spec(const struct procmatch *match);
 
 /*
  * Read the file of `pidfile` again: its first line, a number. While it is absent, or says anything
- * else, nothing matches. procmatch_new reads it for the first time.
+ * else, nothing matches. And see where a plain `exe` leads by symbolic links: processes that
+ * have our root directory match by that too, also when the links lead elsewhere later.
+ * procmatch_new does both for the first time.
  */
 void procmatch_refresh(struct procmatch *match);
 

@@ -275,6 +275,14 @@ ino_t procview_mount_ns(struct procview *view)
 	return fstatat(view->fd, "ns/mnt", &st, 0) ? 0 : st.st_ino;
 }
 
+bool procview_has_root(struct procview *view, const struct stat *root)
+{
+	struct stat st;
+
+	return !fstatat(view->fd, "root", &st, 0) && st.st_dev == root->st_dev &&
+	       st.st_ino == root->st_ino;
+}
+
 int procview_root(struct procview *view)
 {
 	int fd = openat(view->fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);

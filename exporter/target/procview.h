@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "target/cgroup_path.h"
@@ -77,6 +78,11 @@ const struct cgroup_ids *procview_ids(struct procview *view);
 
 /* The number of its mount namespace; 0: it cannot be had. */
 ino_t procview_mount_ns(struct procview *view);
+/*
+ * Whether this is its root directory. A service in a mount namespace of its own has that of the
+ * host mostly, only mounted otherwise; a container has another.
+ */
+bool procview_has_root(struct procview *view, const struct stat *root);
 /* A descriptor of its root directory, the caller's to close; or -errno. */
 int procview_root(struct procview *view);
 

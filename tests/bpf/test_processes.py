@@ -333,6 +333,50 @@ class Following(unittest.TestCase):
                         break
             self.assertEqual(count(e), 10)
 
+    def test_exe_by_symbolic_link(self):
+        """What the link leads to counts from the first instruction; when it leads elsewhere, that
+        too, while processes of before go on, and over a reload. The exporter has a mount namespace
+        of its own, as in its unit."""
+        library = victim.path("libmarks.so")
+        files = [copied(name, "marks") for name in ("linked.a", "linked.b", "linked.c")]
+        link = victim.path("marks") + ".link"
+
+        def switch(to):
+            os.symlink(to, link + ".new")
+            os.rename(link + ".new", link)
+            time.sleep(1)
+
+        text = config(target(library, {"symbol": "library_marks", "exit": "none"},
+                             process={"exe": link}))
+        switch(files[0])
+        with contextlib.ExitStack() as stack:
+            def start(file):
+                return stack.enter_context(Victim(file, 1, 1, library))
+
+            victims = [start(files[0])]
+            e = stack.enter_context(Exporter(text))
+            victims += [start(link), start(files[0])]
+            start(files[1]).round()
+            for v in victims:
+                v.round()
+            self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 3)
+            switch(files[1])
+            victims += [start(link), start(files[1])]
+            start(files[2]).round()
+            e.child.send_signal(signal.SIGHUP)
+            wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()))
+            for v in victims:
+                v.round()
+            self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 8)
+
+    def test_short_processes_by_a_linked_exe(self):
+        once, link = copied("linked.once"), victim.path("once") + ".link"
+        os.symlink(once, link)
+        with Exporter(counting(once, exe=link)) as e:
+            with Victim(copied("starter"), "spawn", link, 1000, 1) as v:
+                self.assertEqual(v.round()["well"], 1000)
+            self.assertEqual(count(e), 1000)
+
     def test_exe_inode_given_to_another_file(self):
         """Of the same name even: what is not at the path, and nobody runs, is forgotten."""
         library = victim.path("libmarks.so")

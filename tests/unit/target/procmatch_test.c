@@ -233,6 +233,63 @@ static void a_pidfile_is_read_again(void **state)
 	procmatch_free(match);
 }
 
+/* ---- symbolic links ---- */
+
+static void point(const char *link, const char *to)
+{
+	unlink(link);
+	assert_int_equal(symlink(to, link), 0);
+}
+
+static bool still_matches(struct procmatch *match, int pid)
+{
+	struct procview view;
+
+	procmatch_refresh(match);
+	bool yes = procview_open(&view, proc.fd, pid) && procmatch_matches(match, &view);
+	procview_close(&view);
+	return yes;
+}
+
+static void a_link_is_followed_outside_of_containers(void **state)
+{
+	struct spec_process spec = {0};
+	char link[64], root[64];
+
+	(void)state;
+	FAKE(&proc, .pid = 10, .exe = "/dev/null");
+	FAKE(&proc, .pid = 11, .exe = "/dev/null (deleted)");
+	FAKE(&proc, .pid = 12, .exe = "/dev/zero");
+	snprintf(link, sizeof(link), "%s/link", proc.folder);
+	snprintf(root, sizeof(root), "%s/10/root", proc.folder);
+	spec.exe = link;
+	point(link, "/dev/null");
+	assert_false(MATCHES(10, .exe = link)); /* who knows what it sees */
+	point(root, proc.folder);
+	assert_false(MATCHES(10, .exe = link));
+	for (int pid = 10; pid <= 12; pid++) {
+		snprintf(root, sizeof(root), "%s/%d/root", proc.folder, pid);
+		point(root, "/");
+	}
+	assert_true(MATCHES(10, .exe = link));
+	assert_true(MATCHES(11, .exe = link));
+	assert_false(MATCHES(12, .exe = link));
+	struct procmatch *match = procmatch_new(&spec, NULL);
+	point(link, "/dev/zero");
+	assert_true(still_matches(match, 12));
+	assert_true(still_matches(match, 10)); /* it was started by the link */
+	assert_int_equal(unlink(link), 0);
+	assert_true(still_matches(match, 12));
+	static const char *const others[] = {"/dev/full", "/dev/random", "/dev/urandom"};
+	for (size_t i = 0; i < N_ITEMS(others); i++) {
+		assert_true(still_matches(match, 12));
+		point(link, others[i]);
+	}
+	assert_true(still_matches(match, 12));
+	assert_false(still_matches(match, 10)); /* the last four are known */
+	procmatch_free(match);
+}
+
 /* ---- hostile texts ---- */
 
 /* Texts that would let a matcher run away: each answer comes at once. */
@@ -318,6 +375,7 @@ int main(void)
 		EACH(a_deleted_executable_keeps_its_name),
 		EACH(pidfiles_of_all_kinds),
 		EACH(a_pidfile_is_read_again),
+		EACH(a_link_is_followed_outside_of_containers),
 		EACH(matching_takes_no_time),
 		EACH(many_command_lines),
 		EACH(what_the_kernel_can_decide),
