@@ -248,7 +248,7 @@ struct up_ended {
 struct up_selected {
 	__u64 start_ticks; /* of the process, 1/100 s since boot: the same tgid later is another */
 	__u32 group;
-	__u32 spare;
+	__u32 replaced; /* how often a program was started by another thread than the first */
 	__u8 itself[UP_FILTERS];    /* not 0: the filter matches the process */
 	__u8 inherited[UP_FILTERS]; /* it matches one that the process descends from */
 };

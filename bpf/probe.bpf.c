@@ -171,11 +171,12 @@ int take(struct bpf_raw_tracepoint_args *ctx)
 	return call_swept(ctx->args);
 }
 
+/* Arguments: the task, the id that it had until now, and what is started. */
 SEC("tp_btf/sched_process_exec")
-int thread_exec(void *ctx)
+int thread_exec(__u64 *ctx)
 {
 	frames_drain(UP_ABANDONED_EXEC);
 	calls_end_image();
-	select_started();
+	select_started(ctx[1]);
 	return 0;
 }

@@ -312,8 +312,17 @@ static __always_inline bool regrouped(__u32 group, bool by_cgroup)
 	return !entry || entry->group;
 }
 
+/* The thread that started the program, whose id was `old_pid`, has taken the first one's place. */
+static __always_inline void note_replaced(__u32 tgid, __u32 old_pid)
+{
+	struct up_selected *entry = selected_now();
+
+	if (entry && old_pid != tgid)
+		entry->replaced++;
+}
+
 /* The current process runs another program from now on. */
-static __always_inline void select_started(void)
+static __always_inline void select_started(__u32 old_pid)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct file *file = BPF_CORE_READ(task, mm, exe_file);
@@ -338,6 +347,7 @@ static __always_inline void select_started(void)
 			break;
 		start_one(i, &starting);
 	}
+	note_replaced(starting.tgid, old_pid);
 	if (all->grouped && !regrouped(starting.group, all->by_cgroup))
 		ask(starting.tgid, true);
 	else if (starting.asks)

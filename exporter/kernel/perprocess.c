@@ -26,6 +26,7 @@
 struct process_links {
 	pid_t pid;
 	uint64_t start_ticks; /* as struct up_selected has it */
+	uint32_t replaced;    /* … when they were made: with another number they are nobody's */
 	uint64_t selected_ns; /* when it was last seen to be; CLOCK_MONOTONIC */
 	struct linked linked;
 };
@@ -132,6 +133,7 @@ struct chosen {
 	uint32_t filter;
 	pid_t pid;
 	uint64_t start_ticks;
+	uint32_t replaced;
 };
 
 struct pass {
@@ -147,7 +149,8 @@ static void choose(void *context, pid_t pid, const struct up_selected *entry)
 	for (uint32_t i = 0; i < UP_FILTERS; i++)
 		if (pass->asked[i] && (entry->itself[i] || entry->inherited[i]) &&
 		    !(kill(pid, 0) && errno == ESRCH))
-			*vec_push(&pass->chosen) = (struct chosen){i, pid, entry->start_ticks};
+			*vec_push(&pass->chosen) =
+				(struct chosen){i, pid, entry->start_ticks, entry->replaced};
 }
 
 static struct process_links *find(struct per_process *own, const struct chosen *chosen)
@@ -160,6 +163,10 @@ static struct process_links *find(struct per_process *own, const struct chosen *
 	return NULL;
 }
 
+/*
+ * Links of before another thread took the first one's place go at once, before others are made:
+ * they place nothing, but where these do they run beside them.
+ */
 static void mark_selected(struct per_process *own, const struct pass *pass)
 {
 	own->n_selected = 0;
@@ -168,7 +175,8 @@ static void mark_selected(struct per_process *own, const struct pass *pass)
 			continue;
 		struct process_links *links = find(own, &pass->chosen.at[i]);
 		if (links)
-			links->selected_ns = pass->now_ns;
+			links->selected_ns =
+				links->replaced == pass->chosen.at[i].replaced ? pass->now_ns : 0;
 		own->n_selected++;
 	}
 }
@@ -190,8 +198,10 @@ static void close_unselected(struct per_process *own, uint64_t now_ns)
 static void open_chosen(const struct opened *opened, struct per_process *own,
 			const struct chosen *chosen, uint64_t now_ns)
 {
-	struct process_links links = {
-		.pid = chosen->pid, .start_ticks = chosen->start_ticks, .selected_ns = now_ns};
+	struct process_links links = {.pid = chosen->pid,
+				      .start_ticks = chosen->start_ticks,
+				      .replaced = chosen->replaced,
+				      .selected_ns = now_ns};
 	int result = open_links(opened, own, chosen->pid, &links.linked);
 
 	if (!result)

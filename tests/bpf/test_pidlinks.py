@@ -112,6 +112,23 @@ class PidLinks(PrivateLibc):
             v.end()
             wait_until(lambda: len(links(e)) == before, 2, "closed")
 
+    def test_exec_by_another_thread(self):
+        """The process is the same, but the kernel's filter goes by its first thread's task."""
+        for tier in TIERS:
+            with self.subTest(tier=tier):
+                v = self.select(2, 100, "exec", "exec")
+                with Exporter(self.text(), tier) as e:
+                    wait_until(lambda: self.probed(v), 3, "probed")
+                    before = len(links(e))
+                    for _ in range(2):
+                        v.begin()
+                        v.wait_ready()
+                        wait_until(lambda: self.probed(v) and len(links(e)) == before, 3,
+                                   "probed again, by as many links")
+                    self.measured(e, v)
+                    self.measured(e, v)
+                v.end()
+
     def test_a_file_with_few_programs_has_one_link(self):
         for v in self.others[1:]:
             v.end()

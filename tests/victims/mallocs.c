@@ -1,6 +1,7 @@
 /*
  * A known number of malloc calls: mallocs [THREADS] [CALLS]. The threads are started before
- * `ready`, and nothing else in the process calls malloc during a round.
+ * `ready`, and nothing else in the process calls malloc during a round. With more arguments, the
+ * first round is to start the program anew without the last, by a second thread.
  */
 #include "victim.h"
 
@@ -23,8 +24,29 @@ static void *thread(void *unused)
 	return unused;
 }
 
+static void *start_anew(void *argv)
+{
+	char **arguments = argv;
+
+	execv(arguments[0], arguments);
+	_exit(1);
+}
+
+static void exec_by_a_thread(char **argv)
+{
+	pthread_t id;
+
+	if (ready() && !pthread_create(&id, NULL, start_anew, argv))
+		pthread_join(id, NULL);
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 3) {
+		argv[argc - 1] = NULL;
+		exec_by_a_thread(argv);
+	}
 	n_threads = argument(argc, argv, 1, 3);
 	n_calls = argument(argc, argv, 2, 10000);
 	pthread_barrier_init(&start, NULL, (unsigned)n_threads + 1);
