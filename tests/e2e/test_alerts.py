@@ -104,7 +104,7 @@ class Alerts(unittest.TestCase):
         with self.exporter(config(target("demo", "run_query"))):
             wait_until(lambda: self.prometheus.query("up == 1") and
                        not self.firing("UprobeExporterDown"), SECONDS, "up")
-            configure(re.sub("targets: .*]", "targets: []}]", right))
+            configure(re.sub(r'"targets": \[[^]]*\]', '"targets": []', right))
             labels = self.assert_fires("UprobeExporterDown", job="uprobe")
             self.assertNotIn("instance", labels)
             configure(right)
