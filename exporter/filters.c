@@ -152,21 +152,24 @@ static void look_at(struct filters *filters, pid_t pid)
 {
 	struct up_selected entry;
 	struct procview view;
-	bool has_group = false;
+	bool has_group = false, by_pod = false;
 
 	if (!procview_open(&view, filters->proc_fd, pid))
 		return;
 	procview_leads(&view);
 	bool selected = select_find(filters->select, pid, &entry);
 	for (uint32_t i = 0; i < filters->n; i++) {
+		const struct spec_process *spec = filters->filter[i].spec;
 		if (!is_about_programs(&filters->filter[i]))
 			continue;
+		by_pod |= spec->pod || spec->namespace;
 		bool on = procmatch_matches(filters->filter[i].match, &view);
 		has_group |= on; /* decisions tell it */
 		if (on || entry.itself[i])
 			decide(filters, i, &view, false, on);
 	}
-	if (!has_group && selected)
+	/* A pod whose name is still to come is looked at again (groups_are_unnamed). */
+	if (!has_group && (selected || by_pod))
 		note_group(filters, &view);
 	procview_close(&view);
 }
