@@ -316,6 +316,17 @@ class UserNames(unittest.TestCase):
             self.assertEqual(directory.asked, ["stranger"])
             self.assertIn("no user `stranger`", e.log_text())
 
+    def test_root_asks_no_daemon(self):
+        """Whose sockets it could open; unless the config it starts with wants a user."""
+        with Directory(lambda name: self.NOT_FOUND) as directory:
+            for first, asked in ({}, []), ({"process": {"user": "root"}}, ["stranger"]):
+                with self.subTest(first), Exporter(config(target("threads", "work", **first)),
+                                                   wrap=directory.wrap, as_root=True) as e:
+                    self.reload(e, "stranger")
+                    self.reloaded(e)
+                    self.assertEqual(directory.asked, asked)
+                    self.assertIn("no user `stranger`", e.log_text())
+
     def test_nobody_is_there_to_ask(self):
         with Exporter(config(target("threads", "work"))) as e:
             self.reload(e, "stranger")
