@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import time
 import unittest
 
 import bpfsys
@@ -36,28 +35,28 @@ class Containers(unittest.TestCase):
             before = links(e)
             self.assertEqual(e.attached(function="work"), 0)
             with Container(image) as a, Container(image) as b:
-                wait_until(lambda: e.attached(function="work") == 1, 5)
-                time.sleep(0.6)
+                wait_until(lambda: e.attached(function="work") == 1, 30)
+                e.settle()
                 self.assertEqual(links(e), before + 1)
                 total = a.round() + b.round()
                 self.assertEqual(count(e), total)
                 with Container(image, change=True) as c:
-                    wait_until(lambda: links(e) == before + 2, 5)
+                    wait_until(lambda: links(e) == before + 2, 30)
                     for container in (a, b, c):
                         total += container.round()
                     self.assertEqual(count(e), total)
                     c.end()
-                    wait_until(lambda: links(e) == before + 1, 5)
-                    wait_until(c.unmount, 5)
+                    wait_until(lambda: links(e) == before + 1, 30)
+                    wait_until(c.unmount, 30)
                 a.end()
-                time.sleep(0.6)
+                e.settle()
                 total += b.round()
                 self.assertEqual(count(e), total)
                 b.end()
-                wait_until(lambda: links(e) == before, 5)
+                wait_until(lambda: links(e) == before, 30)
                 for container in (a, b):
-                    wait_until(container.unmount, 5)
-            wait_until(lambda: e.attached(function="work") == 0, 5)
+                    wait_until(container.unmount, 30)
+            wait_until(lambda: e.attached(function="work") == 0, 30)
 
     def test_attached_where_the_file_is(self):
         """What the service manager is told is what the metric says."""
@@ -65,7 +64,7 @@ class Containers(unittest.TestCase):
         self.addCleanup(manager.close)
         with Image() as image, Container(image), Exporter(
                 text(exe=PATH), env={**os.environ, "NOTIFY_SOCKET": manager.path}) as e:
-            wait_until(lambda: e.attached(function="work") == 1, 5)
+            wait_until(lambda: e.attached(function="work") == 1, 30)
             manager.wait("STATUS=1 of 1 probes attached")
 
     def test_there_before(self):
@@ -90,7 +89,7 @@ class Containers(unittest.TestCase):
                             file + ".more"], check=True)
             os.rename(file + ".more", file)
             with Container(image) as a, Exporter(one) as e:
-                wait_until(lambda: links(e) > 0, 5)
+                wait_until(lambda: links(e) > 0, 30)
                 held = bpfsys.held_by(e.pid)
                 total = count(e) + a.round()
                 e.child.send_signal(1)
@@ -113,7 +112,7 @@ class Containers(unittest.TestCase):
                         out.write(timed(buckets=[bound]))
                     e.child.send_signal(1)
                     wait_until(lambda n=bound: e.histogram("work").buckets[0][0] == int(n[0]) / 1000)
-                    time.sleep(1)
+                    e.settle(1)
                 total = a.round() + b.round()["calls"]["work"]
                 self.assertEqual(e.histogram("work").count, total)
 
@@ -123,14 +122,14 @@ class Containers(unittest.TestCase):
         with Image() as image, Exporter(missing) as e:
             for _ in range(3):
                 with Container(image) as a, Container(image) as b:
-                    time.sleep(0.6)
+                    e.settle()
                     self.assertEqual(e.attached(function="nothing"), 0)
                     looks = [line for line in e.logs()
                              if line["msg"] == "the file of a container is probed"]
                     for container in (a, b):
                         container.end()
-                    wait_until(a.unmount, 5)
-                    wait_until(b.unmount, 5)
+                    wait_until(a.unmount, 30)
+                    wait_until(b.unmount, 30)
             self.assertLessEqual(len(looks), 3)
 
     def test_the_same_file_here(self):
@@ -143,7 +142,7 @@ class Containers(unittest.TestCase):
             with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True) as child:
                 child.stdout.readline()
-                time.sleep(0.6)
+                e.settle()
                 child.stdin.write("\n")
                 child.stdin.flush()
                 child.stdout.readline()
@@ -156,7 +155,7 @@ class Containers(unittest.TestCase):
             os.rename(image.folder + PATH, image.folder + PATH + ".real")
             os.symlink(PATH + ".real", image.folder + PATH)
             with Exporter(text(exe=PATH + ".real")) as e, Container(image) as a:
-                wait_until(lambda: e.attached(function="work") == 1, 5)
+                wait_until(lambda: e.attached(function="work") == 1, 30)
                 self.assertEqual(count(e) + a.round(), count(e))
             # what the link leads to is on this machine, and not in the image
             shutil.copy(victim.path("threads.static"), image.folder + "/other")
@@ -167,7 +166,7 @@ class Containers(unittest.TestCase):
             image.path = "/other"
             with Exporter(text(exe="/other")) as e, Container(image) as a:
                 before = links(e)
-                time.sleep(0.6)
+                e.settle()
                 a.round()
                 with Victim(outside, 1, 10, "early") as v:
                     v.round()

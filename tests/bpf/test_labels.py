@@ -79,7 +79,7 @@ def reload(e, new):
         out.write(new)
     n = len([line for line in e.logs() if "reloaded" in line["msg"]])
     e.child.send_signal(1)
-    wait_until(lambda: len([line for line in e.logs() if "reloaded" in line["msg"]]) > n, 10)
+    wait_until(lambda: len([line for line in e.logs() if "reloaded" in line["msg"]]) > n, 30)
 
 
 class Labels(unittest.TestCase):
@@ -90,8 +90,8 @@ class Labels(unittest.TestCase):
             before = links(e)
             with Container(image, cgroup=in_a) as a, Container(image, cgroup=in_b) as b, \
                     Container(image, cgroup=in_c, change=True, calls=3) as c:
-                wait_until(lambda: links(e) == before + 2, 5)
-                time.sleep(0.6)
+                wait_until(lambda: links(e) == before + 2, 30)
+                e.settle()
                 totals = {"a": a.round(), "b": b.round() + b.round(), "c": c.round()}
                 for name, total in totals.items():
                     self.assertEqual(count(e, name), total)
@@ -106,8 +106,8 @@ class Labels(unittest.TestCase):
             functions = (function("work", exit=exits),)
             with Image() as image, pod("a") as in_a, Exporter(text(*functions)) as e, \
                     Container(image, cgroup=in_a, calls=1000) as a:
-                wait_until(lambda: e.attached(function="work") == 1, 5)
-                time.sleep(0.6)
+                wait_until(lambda: e.attached(function="work") == 1, 30)
+                e.settle()
                 total = a.round() + a.round()
                 self.assertEqual(
                     e.histogram("work", container=IDS["a"]).count, total)
@@ -122,7 +122,7 @@ class Labels(unittest.TestCase):
         with Exporter(config(target(file, {"symbol": "work", "exit": "none"},
                                     process={"exe": file}, labels_from=["container"]))) as e, \
                 Victim(file, 1, 7, "early") as a:
-            time.sleep(0.6)
+            e.settle()
             total = a.round()["calls"]["work"]
             self.assertEqual(count(e, ""), total)
             self.assertEqual(count(e, "other"), 0)
@@ -138,14 +138,14 @@ class Labels(unittest.TestCase):
             total += a.round()
             self.assertEqual(count(e, "a"), total)
             reload(e, text(labels=["pod_uid"]))
-            wait_until(lambda: e.attached(function="work") == 1, 5)
-            time.sleep(0.6)
+            wait_until(lambda: e.attached(function="work") == 1, 30)
+            e.settle()
             total = a.round()
             self.assertEqual(e.scrape().value(CALLS, pod_uid=UIDS["a"]), total)
             plain = config(target(PATH, {"symbol": "work", "exit": "none"}, process={"exe": PATH}))
             reload(e, plain)
-            wait_until(lambda: e.attached(function="work") == 1, 5)
-            time.sleep(0.6)
+            wait_until(lambda: e.attached(function="work") == 1, 30)
+            e.settle()
             total = a.round()
             self.assertEqual([labels for labels, value in e.scrape().find(CALLS)],
                              [{"target": "victim", "function": "work"}])
@@ -156,9 +156,9 @@ class Labels(unittest.TestCase):
         with Image() as image, pod("a") as in_a, pod("b") as in_b, pod("c") as in_c, \
                 Exporter(text(limits={"label_sets": 1})) as e:
             with Container(image, cgroup=in_a) as a:
-                wait_until(lambda: count(e, "a") == 0, 5)
+                wait_until(lambda: count(e, "a") == 0, 30)
                 with Container(image, cgroup=in_b) as b, Container(image, cgroup=in_c) as c:
-                    time.sleep(0.6)
+                    e.settle()
                     total = b.round() + c.round()
                     in_one = a.round()
                     now = e.scrape()
@@ -178,7 +178,7 @@ class Labels(unittest.TestCase):
                 for again in range(14):
                     name = "abcde"[again % 5]
                     with pod(name) as inside, Container(image, cgroup=inside, calls=3) as a:
-                        time.sleep(0.5)
+                        e.settle()
                         total += a.round() + stays.round()
                         now = e.scrape()
                         self.assertEqual(now.value(CALLS, namespace=""), total)
@@ -188,8 +188,8 @@ class Labels(unittest.TestCase):
         """No series left: `other` again, for the functions that got none."""
         with Image() as image, pod("a") as in_a, Exporter(text(limits={"series": 1})) as e, \
                 Container(image, cgroup=in_a) as a:
-            wait_until(lambda: e.attached(function="work") == 1, 5)
-            time.sleep(0.6)
+            wait_until(lambda: e.attached(function="work") == 1, 30)
+            e.settle()
             total = a.round()
             self.assertEqual((count(e, "a"), count(e, "other")), (None, total))
             self.assertEqual(folded(e), 1)
@@ -202,36 +202,36 @@ class Labels(unittest.TestCase):
             with self.subTest(limits), Image() as image, pod("a") as in_a, pod("b") as in_b, \
                     Exporter(text(limits={**limits, "labels_keep": "200ms"})) as e, \
                     Container(image, cgroup=in_a) as a:
-                wait_until(lambda: count(e, "a") == 0, 5)
+                wait_until(lambda: count(e, "a") == 0, 30)
                 with Container(image, cgroup=in_b) as b:
-                    wait_until(lambda: folded(e) == 1, 5)
+                    wait_until(lambda: folded(e) == 1, 30)
                     total = b.round()
                     self.assertEqual((count(e, "b"), count(e, "other")), (None, total))
                     a.end()
-                    wait_until(lambda: count(e, "b") == 0 and folded(e) == 0, 10)
+                    wait_until(lambda: count(e, "b") == 0 and folded(e) == 0, 30)
                     calls = b.round()
                     self.assertEqual((count(e, "b"), count(e, "other")), (calls, total))
 
     def test_ends(self):
         """Some time after its last process, a container's series ends; not before, and what it
         counted stays in the sums. A container that comes again begins anew."""
-        kept = {"labels_keep": "2s"}
+        kept = {"labels_keep": "5s"}
         with Image() as image, pod("a") as in_a, \
                 Exporter(text(function("work"), limits=kept)) as e:
             name = DURATION + "_count"
             total = 0
             for again in range(3):
                 with Container(image, cgroup=in_a) as a:
-                    wait_until(lambda: e.scrape().find(name, container=IDS["a"]), 5)
-                    time.sleep(0.6)
+                    wait_until(lambda: e.scrape().find(name, container=IDS["a"]), 30)
+                    e.settle()
                     calls = a.round()
                     total += calls
                     now = e.scrape()
                     self.assertEqual(now.value(name, container=IDS["a"]), calls)
                     a.end()
-                    time.sleep(0.6)
+                    e.settle()
                     self.assertEqual(e.scrape().value(name, container=IDS["a"]), calls)
-                wait_until(lambda: not e.scrape().find(name, container=IDS["a"]), 10)
+                wait_until(lambda: not e.scrape().find(name, container=IDS["a"]), 30)
                 now = e.scrape()
                 ended = now.value("uprobe_exporter_label_sets_ended_calls_total")
                 self.assertEqual((ended, again), (total, again))
@@ -244,10 +244,10 @@ class Labels(unittest.TestCase):
         with Image() as image, Exporter(text(limits={"series": 2, "labels_keep": "100ms"})) as e:
             for again in range(6):
                 with pod("abcdef"[again]) as inside, Container(image, cgroup=inside) as a:
-                    wait_until(lambda n="abcdef"[again]: count(e, n) == 0, 5)
-                    time.sleep(0.3)
+                    wait_until(lambda n="abcdef"[again]: count(e, n) == 0, 30)
+                    e.settle()
                     self.assertEqual(a.round(), count(e, "abcdef"[again]))
-                wait_until(lambda n="abcdef"[again]: count(e, n) is None, 10)
+                wait_until(lambda n="abcdef"[again]: count(e, n) is None, 30)
 
     def test_from_the_first_instruction(self):
         """Programs that start in a container's cgroup are told apart at once, where cgroups are
@@ -258,9 +258,14 @@ class Labels(unittest.TestCase):
         setup = config(target(once, {"symbol": "work", "exit": "none"}, process={"exe": once},
                               labels_from=["container"]))
         with pod("a") as inside, Exporter(setup, wrap=unified) as e:
-            run = f"echo 0 > {inside}/cgroup.procs; sleep 1; {once} 1; sleep 1; " \
-                  f"for i in $(seq 200); do {once} 5; done; :"
-            subprocess.run(["sh", "-c", run], check=True, timeout=60, stdout=subprocess.DEVNULL)
+            def run(what):
+                subprocess.run(["sh", "-c", f"echo 0 > {inside}/cgroup.procs; sleep 1; {what}; :"],
+                               check=True, timeout=300, stdout=subprocess.DEVNULL)
+            e.settle(1)
+            run(f"{once} 1")
+            wait_until(lambda: count(e, "a") is not None, 30)
+            e.settle(1)
+            run(f"for i in $(seq 200); do {once} 5; done")
             self.assertEqual(count(e, "a") + count(e, "other"), 1001)
             self.assertGreaterEqual(count(e, "a"), 1000)  # the first brings the series about
 
@@ -274,13 +279,13 @@ class Labels(unittest.TestCase):
             with pod("a") as in_a, pod("b") as in_b, Exporter(setup) as e, \
                     Victim(blocked, 1) as held:
                 move(held.pid, in_a)
-                wait_until(lambda: e.scrape().find(name, container=IDS["a"]), 5)
-                time.sleep(0.6)
+                wait_until(lambda: e.scrape().find(name, container=IDS["a"]), 30)
+                e.settle()
                 held.round()
                 self.assertEqual(e.scrape().value("uprobe_function_in_flight"), 1)
                 move(held.pid, in_b)
-                wait_until(lambda: e.scrape().find(name, container=IDS["b"]), 5)
-                time.sleep(0.6)
+                wait_until(lambda: e.scrape().find(name, container=IDS["b"]), 30)
+                e.settle()
                 held.round()
                 now = e.scrape()
                 self.assertEqual(now.value("uprobe_function_in_flight"), 0)

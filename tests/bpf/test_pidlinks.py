@@ -61,7 +61,7 @@ class PidLinks(PrivateLibc):
         return v.is_probed("malloc", self.libc, dynamic=True)
 
     def measured(self, e, *processes):
-        wait_until(lambda: all(self.probed(v) for v in processes), 3, "probed", step=0.01)
+        wait_until(lambda: all(self.probed(v) for v in processes), 30, "probed", step=0.01)
         before = e.account("malloc")["all"]
         for v in processes:
             v.begin()
@@ -90,7 +90,7 @@ class PidLinks(PrivateLibc):
             self.assertEqual(calls() - begin, 10000)
             self.assert_untouched(*self.others)
             later, other = self.select(2, 500), self.victim(self.folder + "/other0", 1, 10)
-            wait_until(lambda: self.probed(later), 1, "probed", step=0.01)
+            wait_until(lambda: self.probed(later), 30, "probed", step=0.01)
             begin = calls()
             later.round()
             other.round()
@@ -99,7 +99,7 @@ class PidLinks(PrivateLibc):
             self.assertRegex(e.log_text(), r'"placed_in": ?"each selected process"')
             self.assertRegex(e.log_text(), r'"links per process".*"processes": ?2\b')
         for v in (a, b, later):
-            wait_until(lambda v=v: not self.probed(v), 5, "breakpoints gone")
+            wait_until(lambda v=v: not self.probed(v), 30, "breakpoints gone")
             v.end()
 
     def test_nobody_is_selected(self):
@@ -110,7 +110,7 @@ class PidLinks(PrivateLibc):
             self.measured(e, v)
             self.assertGreater(len(links(e)), before)
             v.end()
-            wait_until(lambda: len(links(e)) == before, 2, "closed")
+            wait_until(lambda: len(links(e)) == before, 30, "closed")
 
     def test_exec_by_another_thread(self):
         """The process is the same, but the kernel's filter goes by its first thread's task."""
@@ -118,7 +118,7 @@ class PidLinks(PrivateLibc):
             with self.subTest(tier=tier):
                 v = self.select(2, 100, "exec", "exec")
                 with Exporter(self.text(), tier) as e:
-                    wait_until(lambda: self.probed(v), 3, "probed")
+                    wait_until(lambda: self.probed(v), 30, "probed")
                     before = len(links(e))
                     for _ in range(2):
                         v.begin()
@@ -146,10 +146,11 @@ class PidLinks(PrivateLibc):
             base_files, base_links = e.open_files(), len(links(e))
             for _ in range(50):
                 with Victim(self.chosen, 1, 10, env=self.env) as v:
-                    wait_until(lambda v=v: self.probed(v), 3, "probed", step=0.01)
+                    wait_until(lambda v=v: self.probed(v), 30, "probed", step=0.01)
                     v.round()
-            wait_until(lambda: len(links(e)) == base_links, 3, "links closed")
-            self.assertEqual(e.open_files(), base_files)
+            wait_until(lambda: len(links(e)) == base_links, 30, "links closed")
+            # connections are closed in a while, of before as well
+            wait_until(lambda: e.open_files() <= base_files, 30)
             self.assertGreaterEqual(e.account("malloc")["all"], 510)
 
     def test_seventeen(self):
@@ -158,12 +159,12 @@ class PidLinks(PrivateLibc):
             self.assertEqual(e.attached(function="malloc"), 1)
             self.measured(e, *chosen)
             one_more = self.select(1, 100)
-            wait_until(lambda: e.attached(function="malloc") == 0, 2, "held back")
+            wait_until(lambda: e.attached(function="malloc") == 0, 30, "held back")
             self.assertEqual(failure(e), ["host_cost"])
             self.assertRegex(e.log_text(), "17 processes are selected")
             self.assert_untouched(one_more)
             chosen.pop().end()
-            wait_until(lambda: e.attached(function="malloc") == 1, 3, "mended")
+            wait_until(lambda: e.attached(function="malloc") == 1, 30, "mended")
             self.assertEqual(failure(e), [])
             self.measured(e, one_more, *chosen)
 
@@ -185,11 +186,11 @@ class PidLinks(PrivateLibc):
             self.measured(e, a)
             reload(e, self.text("malloc", "calloc"))
             self.assertEqual(e.attached(function="calloc"), 1)
-            wait_until(lambda: a.is_probed("calloc", self.libc, dynamic=True), 1, "probed")
+            wait_until(lambda: a.is_probed("calloc", self.libc, dynamic=True), 30, "probed")
             self.measured(e, a)
             reload(e, self.text("calloc"))
             reload(e, config(target("ticker", "tick")))
-            wait_until(lambda: not self.probed(a), 3, "breakpoints gone")
+            wait_until(lambda: not self.probed(a), 30, "breakpoints gone")
             self.assertTrue(held - links(e))
             reload(e, text)
             self.measured(e, a)
@@ -201,10 +202,10 @@ class PidLinks(PrivateLibc):
             self.measured(e, v)
             self.assertTrue(all(self.probed(other) for other in self.others))
             reload(e, self.text())
-            wait_until(lambda: not any(self.probed(other) for other in self.others), 10)
+            wait_until(lambda: not any(self.probed(other) for other in self.others), 30)
             self.measured(e, v)
             reload(e, self.text(host_cost="allow"))
-            wait_until(lambda: all(self.probed(other) for other in self.others), 10)
+            wait_until(lambda: all(self.probed(other) for other in self.others), 30)
             self.measured(e, v)
 
     def test_another_filter_after_a_reload(self):
@@ -212,8 +213,8 @@ class PidLinks(PrivateLibc):
         with Exporter(self.text()) as e:
             self.measured(e, a)
             reload(e, self.text(process={"exe": f"{self.folder}/other1"}))
-            wait_until(lambda: self.probed(self.others[1]), 2, "probed")
-            wait_until(lambda: not self.probed(a), 3, "breakpoints gone")
+            wait_until(lambda: self.probed(self.others[1]), 30, "probed")
+            wait_until(lambda: not self.probed(a), 30, "breakpoints gone")
             self.measured(e, self.others[1])
 
     def test_the_same_process_in_two_targets(self):
@@ -222,7 +223,7 @@ class PidLinks(PrivateLibc):
                       target(self.libc, function("malloc", buckets=["1ms"]), name="two",
                              process={"exe": self.chosen}))
         with Exporter(text) as e:
-            wait_until(lambda: self.probed(a), 1)
+            wait_until(lambda: self.probed(a), 30)
             before = [e.histogram("malloc", target=name).count for name in ("one", "two")]
             a.round()
             after = [e.histogram("malloc", target=name).count for name in ("one", "two")]
@@ -236,9 +237,9 @@ class PidLinks(PrivateLibc):
             os.rename(fresh, self.libc)
             for i in range(9):  # the whole host maps the new one as well
                 self.victim(f"{self.folder}/other{i % 8}", 1, 10)
-            wait_until(lambda: e.attached(function="malloc") == 1, 10)
+            wait_until(lambda: e.attached(function="malloc") == 1, 30)
             b = self.select(1, 100)
-            wait_until(lambda: self.probed(b), 3, "probed")
+            wait_until(lambda: self.probed(b), 30, "probed")
             before = e.account("malloc")["all"]
             a.round()
             b.round()
@@ -252,7 +253,7 @@ class PidLinks(PrivateLibc):
         a, b = self.copy("marks.a", "marks"), self.copy("marks.b", "marks")
         with Victim(b, 50, 1, library) as other, Victim(self.copy("marks.c", "marks"), 50, 1, library):
             with Exporter(text) as e, Victim(a, 50, 1, library) as v:
-                wait_until(lambda: v.private_text_kib(library), 1, "probed")
+                wait_until(lambda: v.private_text_kib(library), 30, "probed")
                 other.round()
                 told = v.round()
                 self.assertEqual(e.scrape().value("uprobe_usdt_hits_total", probe="marks:hit"),
@@ -274,12 +275,12 @@ class PidLinks(PrivateLibc):
             with Exporter(self.text(process={"cgroup": "/uprobe-exporter-pidlinks"})) as e:
                 self.measured(e, a)
                 move(os.path.dirname(path))
-                wait_until(lambda: not self.probed(a), 4, "breakpoints gone")
+                wait_until(lambda: not self.probed(a), 30, "breakpoints gone")
                 before = e.account("malloc")["all"]
                 a.round()
                 self.assertEqual(e.account("malloc")["all"], before)
                 move(path)
-                wait_until(lambda: self.probed(a), 3, "probed again")
+                wait_until(lambda: self.probed(a), 30, "probed again")
                 self.measured(e, a)
                 move(os.path.dirname(path))
 
@@ -287,10 +288,10 @@ class PidLinks(PrivateLibc):
         a = self.select(1, 100)
         e = Exporter(self.text())
         self.addCleanup(e.discard)
-        wait_until(lambda: self.probed(a), 1)
+        wait_until(lambda: self.probed(a), 30)
         e.stop(signal.SIGKILL)
         e.assert_nothing_left()
-        wait_until(lambda: not self.probed(a), 5, "breakpoints gone")
+        wait_until(lambda: not self.probed(a), 30, "breakpoints gone")
 
     def test_perf_refuses(self):
         if tier_missing("perf"):

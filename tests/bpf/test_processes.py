@@ -6,7 +6,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import time
 import unittest
 
 import bpfsys
@@ -64,7 +63,7 @@ class Selected(unittest.TestCase):
         with Victim(chosen, *arguments[0]) as a, Victim(other, *arguments[1]) as b:
             with Exporter(counting(file, **process), tier) as e:
                 with Victim(chosen, *arguments[0]) as c, Victim(other, *arguments[1]) as d:
-                    time.sleep(0.6)  # what the kernel cannot tell is decided within a second
+                    e.settle()  # what the kernel cannot tell is decided within a second
                     for v in (a, b, c, d, a):
                         v.round()
                     self.assertEqual(count(e), 300)
@@ -150,7 +149,8 @@ class Following(unittest.TestCase):
         chosen, other = copied("short.a"), copied("short.b")
         with Exporter(counting(chosen, exe=chosen)) as e:
             with Victim(copied("starter"), "spawn", chosen, 10000, 1) as a:
-                self.assertEqual(a.round()["well"], 10000)
+                a.begin()
+                self.assertEqual(a.result(600)["well"], 10000)
             self.assertEqual(count(e), 10000)
             with Victim(copied("starter"), "spawn", other, 100, 1) as b:
                 b.round()
@@ -208,8 +208,8 @@ class Following(unittest.TestCase):
             self.assertEqual([child.wait(120) for child in storm], [0, 0])
             with Victim("threads", 1, 10, "early", "chosen") as v:
                 e.child.send_signal(signal.SIGCONT)
-                wait_until(lambda: e.scrape().value(lost, reason="queue_full") > 0, 10)
-                time.sleep(1)
+                wait_until(lambda: e.scrape().value(lost, reason="queue_full") > 0, 30)
+                e.settle(1)
                 before = count(e)
                 v.round()
                 self.assertEqual(count(e) - before, 10)
@@ -261,7 +261,6 @@ class Following(unittest.TestCase):
             def move(v, to):
                 with open(to, "w", encoding="utf-8") as out:
                     out.write(str(v.pid))
-                time.sleep(1)
 
             text = counting(victim.path("threads"), cgroup="/uprobe-exporter-test")
             with Victim("threads", 1, 10, "early") as a, Victim("threads", 1, 10, "early") as b:
@@ -271,10 +270,12 @@ class Following(unittest.TestCase):
                         v.round()
                     self.assertEqual(count(e), 10)
                     move(b, inside)
+                    e.settle(1)
                     for v in (a, b):
                         v.round()
                     self.assertEqual(count(e), 30)
                     move(a, outside)
+                    e.settle(1)
                     for v in (a, b):
                         v.round()
                     self.assertEqual(count(e), 40)
@@ -290,11 +291,11 @@ class Following(unittest.TestCase):
                 with cgroup(name) as path:
                     if not path:
                         self.skipTest("no unified cgroup hierarchy")
-                    time.sleep(1)
+                    e.settle(1)
                     subprocess.run(["sh", "-c", f"echo 0 > {path}/cgroup.procs; {once} 10; :"],
                                    check=True)
                     self.assertEqual(count(e), total)
-                    time.sleep(1)
+                    e.settle(1)
 
     def test_pidfile(self):
         """It may be absent, and name another process later."""
@@ -304,7 +305,7 @@ class Following(unittest.TestCase):
             with open(file + ".new", "w", encoding="utf-8") as out:
                 out.write(f"{v.pid}\n/var/lib/more\n")
             os.rename(file + ".new", file)
-            time.sleep(1)
+            e.settle(1)
 
         with Victim("threads", 1, 10, "early") as a, Victim("threads", 1, 10, "early") as b:
             with Exporter(counting(victim.path("threads"), pidfile=file)) as e:
@@ -344,7 +345,6 @@ class Following(unittest.TestCase):
         def switch(to):
             os.symlink(to, link + ".new")
             os.rename(link + ".new", link)
-            time.sleep(1)
 
         text = config(target(library, {"symbol": "library_marks", "exit": "none"},
                              process={"exe": link}))
@@ -361,6 +361,7 @@ class Following(unittest.TestCase):
                 v.round()
             self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 3)
             switch(files[1])
+            e.settle(1)
             victims += [start(link), start(files[1])]
             start(files[2]).round()
             e.child.send_signal(signal.SIGHUP)
@@ -401,12 +402,12 @@ class Following(unittest.TestCase):
             else:
                 self.skipTest("this file system does not give numbers again")
             os.rename(other, second)
-            time.sleep(1)
+            e.settle(1)
             with Victim(second, 1, 1, library) as v:
                 v.round()
             self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 1)
             shutil.copy(victim.path("marks"), first)
-            time.sleep(1)
+            e.settle(1)
             with Victim(first, 1, 1, library) as v:
                 v.round()
             self.assertEqual(e.scrape().value(CALLS, function="library_marks"), 2)
@@ -447,7 +448,7 @@ class Following(unittest.TestCase):
                     e.child.send_signal(1)
                     wait_until(lambda n=names: {labels["target"] for labels, _ in
                                                 e.scrape().find(CALLS)} == set(n))
-                    time.sleep(0.3)
+                    e.settle()
                     before = {n: e.scrape().value(CALLS, target=n) for n in names}
                     for v in (a, b, c):
                         v.round()

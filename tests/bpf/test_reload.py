@@ -180,7 +180,7 @@ class Reload(unittest.TestCase):
                 e.child.send_signal(signal.SIGHUP)
                 time.sleep(0.0005)
             e.child.send_signal(signal.SIGTERM)
-            self.assertEqual(e.child.wait(10), 0)
+            self.assertEqual(e.child.wait(100), 0)
             done = [line for line in e.logs() if line["msg"] == "config reloaded"]
             self.assertGreater(len(done), 0)
             self.assertLess(len(done), 500)

@@ -119,13 +119,17 @@ class ReturnSites:
         def sums():
             return [self.exporter.histogram(name, target="shapes").sum
                     for name in ("tail_begin", "tail_end")]
-        before = sums()
+        more = []
         with Victim("shapes", 1, 5, 10000) as v:
-            v.round()
-        begin, end = (now - then for now, then in zip(sums(), before))
-        self.assertGreaterEqual(begin, 5 * 0.010)
-        self.assertGreaterEqual(end, 5 * 0.010)
-        self.assertLess(begin, end + 5 * 0.010)  # with the callee it would be at least that
+            for _ in range(5):
+                before = sums()
+                v.round()
+                begin, end = (now - then for now, then in zip(sums(), before))
+                self.assertGreaterEqual(begin, 5 * 0.010)
+                self.assertGreaterEqual(end, 5 * 0.010)
+                more.append(begin - end)
+        # with the callee it would be at least that every time; a busy machine holds either up
+        self.assertLess(min(more), 5 * 0.010, more)
 
     def after_leaves(self, mode):
         before = self.accounts("leaves")

@@ -123,6 +123,21 @@ class Alerts(unittest.TestCase):
         shutil.copy(victim.path(name), path + ".new")
         os.rename(path + ".new", path)
 
+    def stays(self, firing, silent, seconds):
+        """One fires all the time and the other does not. A scrape that a busy machine keeps for a
+        second has failed, and alerts begin anew: then that time, too."""
+        for _ in range(5):
+            end, faults = time.monotonic() + seconds, []
+            while time.monotonic() < end and not faults:
+                seen = len(self.firing(firing)), self.firing(silent)
+                faults += [seen] if seen != (1, []) else []
+                time.sleep(0.5)
+            if not faults:
+                return
+            self.assertTrue(self.prometheus.query(f"min_over_time(up[{seconds}s]) == 0"), faults)
+            wait_until(lambda: self.firing(firing), SECONDS, firing)
+        self.fail("the machine is too busy to say anything")
+
     def test_name_gone_with_an_upgrade(self):
         path = os.path.join(self.folder, "program")
         self.replace(path, "demo")
@@ -131,11 +146,7 @@ class Alerts(unittest.TestCase):
                        SECONDS, "attached")
             self.replace(path, "threads")
             self.assert_fires("UprobeNameGone", function="run_query", reason="symbol_not_found")
-            end = time.monotonic() + 16  # it stays so when nobody remembers the probe attached
-            while time.monotonic() < end:
-                self.assertEqual(len(self.firing("UprobeNameGone")), 1)
-                self.assertEqual(self.firing("UprobeProbeNotAttached"), [])
-                time.sleep(0.5)
+            self.stays("UprobeNameGone", "UprobeProbeNotAttached", 16)
             self.replace(path, "demo")
             self.assert_clears("UprobeNameGone")
 

@@ -166,6 +166,8 @@ class Queries(unittest.TestCase):
         cls.workload = Workload(RATE_SECONDS, [path])
         cls.addClassCleanup(cls.workload.stop)
         cls.prometheus = cls.workload.prometheus
+        # a scrape that a busy machine keeps for a second has failed, and its series are stale
+        wait_until(lambda: cls.prometheus.query("up == 1"), 30, "the last scrape is well")
         cls.at = time.time()  # the queries look back from here, however long the tests take
 
     def data(self, expression):
@@ -235,7 +237,7 @@ class Queries(unittest.TestCase):
         self.assertEqual(one("Not attached", "overview", "A"), 1)
         # the demo's flush_log sleeps 10 to 40 ms, run_query 0.5 to 2 ms
         for title in ("p50", "p90", "p99"):
-            for name, low, high in (("flush_log", 0.01, 0.5), ("run_query", 0.0005, 0.025)):
+            for name, low, high in (("flush_log", 0.01, 5), ("run_query", 0.0005, 0.25)):
                 seen = one(title, "overview", "A", function=name)
                 self.assertTrue(low <= seen <= high, (title, name, seen))
         self.assertEqual(

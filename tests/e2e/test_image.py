@@ -166,6 +166,10 @@ class Image(unittest.TestCase):
     def is_attached(self, daemon):
         return daemon.scrape().value("uprobe_exporter_probe_attached", function="work") == 1
 
+    def counted(self, daemon):
+        return {labels["pod"]: value
+                for labels, value in daemon.scrape().find(DURATION + "_count")}
+
     def test_content(self):
         said = json.loads(run("podman", "image", "inspect", IMAGE).stdout)[0]
         self.assertLess(said["Size"], SIZE_MOST)
@@ -249,12 +253,12 @@ class Image(unittest.TestCase):
                                                    labels_from=["namespace", "pod"])),
                                      more=[f"--cgroupns={cgroupns}"])
                 shop, other = self.pod("shop-0"), self.pod("other-0")
-                wait_until(functools.partial(self.is_attached, daemon), 20, "attached")
-                shop.make_calls()
+                wait_until(functools.partial(self.is_attached, daemon), 60, "attached")
+                wait_until(lambda d=daemon: "shop-0" in self.counted(d), 60, "its series")
                 other.make_calls()
-                counted = {labels["pod"]: value
-                           for labels, value in daemon.scrape().find(DURATION + "_count")}
-                self.assertEqual(counted, {"shop-0": 100, "other": 0})
+                shop.make_calls()
+                wait_until(lambda d=daemon: self.counted(d)["shop-0"] >= 100, 60, "its calls")
+                self.assertEqual(self.counted(daemon), {"shop-0": 100, "other": 0})
                 self.assertEqual(daemon.stop(), 0)
 
     def test_an_edited_configmap_is_a_reload(self):

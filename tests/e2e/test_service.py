@@ -151,7 +151,7 @@ class Notifications(unittest.TestCase):
                 while True:
                     other.sendto(b"X=1", self.manager.path)
             os.kill(e.pid, signal.SIGHUP)
-            wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()), 10)
+            wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()), 60)
 
     def test_healthy_with_a_watchdog_quicker_than_the_loop(self):
         with Exporter(config(target("threads", "work")),

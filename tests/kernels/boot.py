@@ -24,7 +24,7 @@ sys.path.append(TESTS + "/support")
 
 import packages  # pylint: disable=wrong-import-position
 
-MEMORY_MIB, CPUS, BOOT_SECONDS = 512, 2, 600
+MEMORY_MIB, CPUS, BOOT_SECONDS = 512, 2, 2400
 VICTIMS = ("threads", "threads.nopie", "threads.static", "threads.endbr", "shapes", "leaves",
            "procs", "blocked", "library", "libmany1000.so", "marks")
 

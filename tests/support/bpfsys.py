@@ -48,8 +48,11 @@ def borrow_map(pid, **wanted):
     pidfd = os.pidfd_open(pid)
     try:
         for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as lines:
-                told = dict(re.findall(r"^(\w+):\s*(\S+)$", lines.read(), re.M))
+            try:
+                with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as lines:
+                    told = dict(re.findall(r"^(\w+):\s*(\S+)$", lines.read(), re.M))
+            except OSError:  # a connection that was closed meanwhile
+                continue
             if "map_id" in told and all(told[key] == str(wanted[key]) for key in wanted):
                 return _libc.syscall(SYS_PIDFD_GETFD, pidfd, int(fd), 0)
     finally:

@@ -215,9 +215,20 @@ class Exporter:
     def open_files(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
+    def turns(self):
+        """How often its main thread has gone to sleep: four times a second, and for each event."""
+        with open(f"/proc/{self.pid}/status", encoding="utf-8") as text:
+            return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", text.read(), re.M).group(1))
+
+    def settle(self, seconds=0.6, turns=3):
+        """Give it that long, and its main loop so many turns: a busy machine may allow none."""
+        before = self.turns()
+        time.sleep(seconds)
+        wait_until(lambda: self.turns() >= before + turns, 60, "turns of the loop")
+
     # -- its end ------------------------------------------------------------------------------
 
-    def stop(self, signum=signal.SIGTERM, seconds=30):
+    def stop(self, signum=signal.SIGTERM, seconds=300):
         """Signal it and wait: (exit status, seconds it took)."""
         if self.child.poll() is None:
             self.held |= bpfsys.held_by(self.pid)

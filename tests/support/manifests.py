@@ -69,7 +69,7 @@ def types():
         shutil.rmtree(making, ignore_errors=True)
         shutil.copytree(KUBETYPES, making)
         run("npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts",
-            cwd=making)
+            "--fetch-retries=5", cwd=making)
         os.rename(making, folder)
     shutil.copy(KUBETYPES + "/validate.mjs", folder)
     return folder

@@ -40,7 +40,7 @@ struct process {
 
 #define ARGUMENTS_MAX 16
 #define LINE_SECONDS  60 /* how long to wait for a line: emulation is slow */
-#define END_SECONDS   60
+#define END_SECONDS   240
 
 /* Start argv[0]. With `log` both outputs go to that file instead of to `out`. */
 void process_start(struct process *process, const char *const argv[], const char *log);

@@ -436,7 +436,7 @@ static void keep_alive_outlives_the_timeouts(void **state)
 	struct strbuf response;
 
 	(void)state;
-	options.idle_timeout_s = options.request_timeout_s = 2;
+	options.idle_timeout_s = options.request_timeout_s = 6;
 	struct http_server *server = start_server(&options);
 	int fd = dial(server);
 	strbuf_init(&response);
@@ -444,7 +444,7 @@ static void keep_alive_outlives_the_timeouts(void **state)
 		send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
 		receive_one(fd, 1, &response);
 		strbuf_clear(&response);
-		sleep_ms(500);
+		sleep_ms(1100);
 	}
 	assert_int_equal(receive_some(fd, (char[1]){0}, 1), 0); /* then it is closed, cleanly */
 	strbuf_fini(&response);
