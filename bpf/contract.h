@@ -311,10 +311,11 @@ struct up_started {
 	__u32 tgid;
 	/* Not 0: this filter selected it, less 1, in this group; it may have ended by now. */
 	__u32 filter, group;
-	__u32 spare;
+	__u32 known;		 /* it had an entry in `selected` */
+	char name[UP_RULE_NAME]; /* the last part of the executable's path, cut; "": not told */
 };
 
-#define UP_STARTED_BYTES (256 << 10)
+#define UP_STARTED_BYTES (1 << 20)
 
 /*
  * What the kernel programs could not do for processes, counted in the map `unheard` (metric

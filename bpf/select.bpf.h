@@ -237,11 +237,9 @@ static __always_inline enum verdict judge(const struct up_rule *rule,
 }
 
 /* `now`: wake the exporter, which else comes by four times a second. */
-static __always_inline void ask(__u32 tgid, bool now)
+static __always_inline void ask(const struct up_started *word, bool now)
 {
-	struct up_started word = {.tgid = tgid};
-
-	if (bpf_ringbuf_output(&started, &word, sizeof(word),
+	if (bpf_ringbuf_output(&started, (void *)word, sizeof(*word),
 			       now ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		count_unheard(UP_UNHEARD_STARTED);
 }
@@ -348,10 +346,12 @@ static __always_inline void select_started(__u32 old_pid)
 		start_one(i, &starting);
 	}
 	note_replaced(starting.tgid, old_pid);
-	if (all->grouped && !regrouped(starting.group, all->by_cgroup))
-		ask(starting.tgid, true);
-	else if (starting.asks)
-		ask(starting.tgid, false);
+	bool now = all->grouped && !regrouped(starting.group, all->by_cgroup);
+	if (!now && !starting.asks)
+		return;
+	struct up_started word = {.tgid = starting.tgid, .known = selected_now() != NULL};
+	__builtin_memcpy(word.name, starting.name, sizeof(word.name));
+	ask(&word, now);
 }
 
 /* A process was moved to another cgroup, without starting anything. */
@@ -360,8 +360,9 @@ static __always_inline void select_moved(struct task_struct *task)
 	__u32 zero = 0;
 	struct up_filters *all = bpf_map_lookup_elem(&filters, &zero);
 
-	if (all && all->n)
-		ask(BPF_CORE_READ(task, tgid), all->grouped);
+	if (!all || !all->n)
+		return;
+	ask(&(struct up_started){.tgid = BPF_CORE_READ(task, tgid), .known = true}, all->grouped);
 }
 
 static __always_inline void select_ended(void)

@@ -58,18 +58,6 @@ static struct superseded *find(struct target *target, const struct mapping_state
 	return NULL;
 }
 
-static void add_user(struct superseded *file, struct procview *view)
-{
-	const struct procview_stat *stat = procview_stat(view);
-
-	for (size_t i = 0; stat && i < file->users.n; i++)
-		if (file->users.at[i].pid == view->pid &&
-		    file->users.at[i].start_ticks == stat->start_ticks)
-			return;
-	if (stat)
-		*vec_push(&file->users) = (struct superseded_user){view->pid, stat->start_ticks};
-}
-
 static size_t attach_file(struct probes *probes, const struct plan *plan, struct probe **owners,
 			  struct attach_result *results)
 {
@@ -109,7 +97,7 @@ static void probe_file(struct probes *probes, struct target *target, struct proc
 		 LOG_INT("attached", attached), LOG_INT("not_attached", plan->n_probes - attached));
 	if (superseded_init_elsewhere(&file, plan, results, probes->attach)) {
 		file.real = *real;
-		add_user(&file, view);
+		superseded_add_user(&file, view);
 		pthread_mutex_lock(&probes->lock);
 		*vec_push(&target->superseded) = file;
 		pthread_mutex_unlock(&probes->lock);
@@ -119,25 +107,88 @@ static void probe_file(struct probes *probes, struct target *target, struct proc
 	table_drop_unused(probes);
 }
 
-static void look_at(struct probes *probes, struct target *target, struct procview *view,
-		    int root_fd)
+/* ---- places ---- */
+
+/* Which file a process has at the target's path; false when it cannot be looked at. */
+static bool look_into(const struct probes *probes, struct place *place, int root_fd)
 {
 	struct arena arena;
 	struct file file;
 	struct err err;
 
+	if (root_fd < 0)
+		return false;
 	arena_init(&arena);
-	if (!file_open_in(&file, root_fd, target->spec->binary, &arena, &err)) {
-		struct mapping_state real = real_file(probes, file.fd);
-		struct superseded *known = find(target, &real);
+	place->has_file = !file_open_in(&file, root_fd, place->target->spec->binary, &arena, &err);
+	if (place->has_file) {
+		place->file = real_file(probes, file.fd);
 		close(file.fd);
-		if (known)
-			add_user(known, view);
-		else if (!is_at_home(probes, target, &real) && target->superseded.n < MOST_FILES)
-			probe_file(probes, target, view, root_fd, &real);
 	}
 	arena_fini(&arena);
+	return true;
 }
+
+/* As it was found earlier in the look at all processes that is under way. */
+static const struct place *known_place(const struct probes *probes, const struct place *wanted)
+{
+	for (size_t i = 0; probes->passing && i < probes->places.n; i++) {
+		const struct place *place = &probes->places.at[i];
+		if (place->target == wanted->target && place->mount_ns == wanted->mount_ns &&
+		    place->root_dev == wanted->root_dev && place->root_ino == wanted->root_ino)
+			return place;
+	}
+	return NULL;
+}
+
+void elsewhere_passing(void *context, bool begins)
+{
+	struct probes *probes = context;
+
+	probes->passing = begins;
+	probes->places.n = 0;
+}
+
+static void come_by(struct probes *probes, struct target *target, struct procview *view,
+		    struct place place)
+{
+	_cleanup_close_ int root_fd = -1;
+
+	place.target = target;
+	const struct place *known = known_place(probes, &place);
+	if (known) {
+		place = *known;
+	} else {
+		root_fd = procview_root(view);
+		if (!look_into(probes, &place, root_fd))
+			return;
+		if (probes->passing)
+			*vec_push(&probes->places) = place;
+	}
+	struct superseded *file = place.has_file ? find(target, &place.file) : NULL;
+	if (file)
+		superseded_add_user(file, view);
+	else if (!known && place.has_file && !is_at_home(probes, target, &place.file) &&
+		 target->superseded.n < MOST_FILES)
+		probe_file(probes, target, view, root_fd, &place.file);
+}
+
+void elsewhere_selected(void *context, uint32_t filter, struct procview *view)
+{
+	struct probes *probes = context;
+	struct place place = {.mount_ns = procview_mount_ns(view)};
+	struct stat root;
+	struct err err;
+
+	if (probes->settling || !procview_root_stat(view, &root))
+		return;
+	place.root_dev = root.st_dev;
+	place.root_ino = root.st_ino;
+	for (size_t i = 0; i < probes->n_targets; i++)
+		if (filters_of(probes->filters, probes->targets[i].spec, &err) == (int)filter + 1)
+			come_by(probes, &probes->targets[i], view, place);
+}
+
+/* ---- reloads ---- */
 
 /* Whether the file's probes feed what the target has configured now. */
 static bool is_current(const struct target *target, const struct superseded *file)
@@ -161,15 +212,4 @@ void elsewhere_renew(struct probes *probes)
 			    !is_current(target, &target->superseded.at[j]))
 				follow_drop(probes, target, j);
 	}
-}
-
-void elsewhere_selected(void *context, uint32_t filter, struct procview *view)
-{
-	struct probes *probes = context;
-	_cleanup_close_ int root_fd = procview_root(view);
-	struct err err;
-
-	for (size_t i = 0; root_fd >= 0 && !probes->settling && i < probes->n_targets; i++)
-		if (filters_of(probes->filters, probes->targets[i].spec, &err) == (int)filter + 1)
-			look_at(probes, &probes->targets[i], view, root_fd);
 }

@@ -1,5 +1,5 @@
 /* Starts and passes to decisions. */
-#include "filters.h"
+#include "filters_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,52 +14,13 @@
 #include "base/vec.h"
 #include "kernel/privs.h"
 #include "kernel/select.h"
+#include "passes.h"
 #include "rule.h"
 #include "target/procpass.h"
 
-/*
- * A process may change what it is without starting a program: its user, its name. Such filters are
- * looked at again in this time, the others just in case.
- */
-enum { PASS_SECONDS = 15, SLOW_PASS_SECONDS = 60, UNNAMED_SECONDS = 1 };
+enum { UNNAMED_SECONDS = 1, FULL_SECONDS = 15 };
 
-struct filter {
-	const struct spec_process *spec; /* NULL: the number is free */
-	struct procmatch *match;
-	struct up_rule rule;
-	struct up_rule found; /* its inodes are those that the pass under way has come upon */
-	dev_t exe_dev;	      /* of the file that `exe` led to when it was last looked at */
-	ino_t exe_ino;
-	pid_t named; /* what `pidfile` said when it was last looked at */
-};
-
-/* One of a pass' findings. */
-struct found {
-	pid_t pid;
-	uint32_t filter;
-};
-
-struct filters {
-	struct select *select;
-	struct filters_callbacks callbacks;
-	struct groups *groups; /* borrowed */
-	ino_t home_ns;
-	struct podnames *pods;
-	int proc_fd;
-	bool sees_all; /* the pids here are the kernel's own */
-	struct filter filter[UP_FILTERS];
-	uint32_t n; /* numbers in use are below it */
-	struct procpass *pass;
-	struct procmatch *matches[UP_FILTERS]; /* of the pass, in the order of `numbers` */
-	uint32_t numbers[UP_FILTERS];
-	VEC(struct found) found;
-	bool changes; /* some filter is about what may change unseen */
-	time_t passed;
-	uint64_t unheard; /* starts, at the last pass */
-	bool is_full;	  /* there was no room for a process; said once */
-};
-
-static time_t now_seconds(void)
+time_t filters_now(void)
 {
 	struct timespec now;
 
@@ -69,7 +30,7 @@ static time_t now_seconds(void)
 
 /* ---- rules ---- */
 
-static void put_rule(struct filters *filters, uint32_t number)
+void filters_put_rule(struct filters *filters, uint32_t number)
 {
 	const struct filter *filter = &filters->filter[number];
 	const struct spec_process *spec = filter->spec;
@@ -87,8 +48,8 @@ static void put_rule(struct filters *filters, uint32_t number)
 
 /* ---- decisions ---- */
 
-static void decide(struct filters *filters, uint32_t number, struct procview *view, bool inherited,
-		   bool on)
+void filters_decide(struct filters *filters, uint32_t number, struct procview *view, bool inherited,
+		    bool on)
 {
 	const struct procview_stat *stat = procview_stat(view);
 	struct filter *filter = &filters->filter[number];
@@ -119,7 +80,7 @@ static void decide(struct filters *filters, uint32_t number, struct procview *vi
 		return;
 	rule_learn_exe(&filter->found, dev, ino);
 	if (rule_learn_exe(&filter->rule, dev, ino))
-		put_rule(filters, number);
+		filters_put_rule(filters, number);
 }
 
 /* Filters that are about one pid are not touched by what others start. */
@@ -147,17 +108,19 @@ static void note_group(struct filters *filters, struct procview *view)
 							 .group = group});
 }
 
-/* Most programs that are started are nobody's business: these cost no more than they have to. */
-static void look_at(struct filters *filters, pid_t pid)
+void filters_look_at(struct filters *filters, const struct up_started *started)
 {
-	struct up_selected entry;
+	pid_t pid = (pid_t)started->tgid;
+	struct up_selected entry = {0};
 	struct procview view;
 	bool has_group = false, by_pod = false;
 
-	if (!procview_open(&view, filters->proc_fd, pid))
+	procview_glance(&view, filters->proc_fd, pid);
+	if (started->known && !procview_pin(&view))
 		return;
 	procview_leads(&view);
-	bool selected = select_find(filters->select, pid, &entry);
+	procview_started(&view, started->name, sizeof(started->name));
+	bool selected = started->known && select_find(filters->select, pid, &entry);
 	for (uint32_t i = 0; i < filters->n; i++) {
 		const struct spec_process *spec = filters->filter[i].spec;
 		if (!is_about_programs(&filters->filter[i]))
@@ -166,7 +129,7 @@ static void look_at(struct filters *filters, pid_t pid)
 		bool on = procmatch_matches(filters->filter[i].match, &view);
 		has_group |= on; /* decisions tell it */
 		if (on || entry.itself[i])
-			decide(filters, i, &view, false, on);
+			filters_decide(filters, i, &view, false, on);
 	}
 	/* A pod whose name is still to come is looked at again (groups_are_unnamed). */
 	if (!has_group && (selected || by_pod))
@@ -182,80 +145,7 @@ static void on_started(void *context, const struct up_started *started)
 		filters->callbacks.grouped(filters->callbacks.context, started->filter - 1,
 					   started->group);
 	else
-		look_at(filters, (pid_t)started->tgid);
-}
-
-static void found(void *context, size_t at, struct procview *view, bool inherited)
-{
-	struct filters *filters = context;
-	uint32_t number = filters->numbers[at];
-
-	decide(filters, number, view, inherited, true);
-	if (!inherited)
-		*vec_push(&filters->found) = (struct found){view->pid, number};
-}
-
-static int by_pid(const void *left, const void *right)
-{
-	const struct found *a = left, *b = right;
-
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return (a->filter > b->filter) - (a->filter < b->filter);
-}
-
-/*
- * What a pass did not find any more does not match any more; or it ended just before it was
- * decided on, after its end was noticed.
- */
-static void drop_unfound(void *context, pid_t pid, const struct up_selected *entry)
-{
-	struct filters *filters = context;
-
-	if (kill(pid, 0) && errno == ESRCH) {
-		select_forget(filters->select, pid);
-		return;
-	}
-	for (uint32_t i = 0; i < filters->n; i++) {
-		struct found key = {pid, i};
-		if (!entry->itself[i] ||
-		    (filters->found.n &&
-		     bsearch(&key, filters->found.at, filters->found.n, sizeof(key), by_pid)))
-			continue;
-		look_at(filters, pid); /* unless it has just begun */
-		return;
-	}
-}
-
-/* Inodes that neither the path nor a process has may be given to any other file. */
-static void unlearn_exes(struct filters *filters)
-{
-	for (uint32_t i = 0; i < filters->n; i++) {
-		struct filter *filter = &filters->filter[i];
-		if (!filter->spec || !(filter->rule.parts & UP_RULE_EXE))
-			continue;
-		if (filter->exe_ino)
-			rule_learn_exe(&filter->found, filter->exe_dev, filter->exe_ino);
-		if (rule_same_exes(&filter->rule, &filter->found))
-			continue;
-		memcpy(filter->rule.exe, filter->found.exe, sizeof(filter->rule.exe));
-		put_rule(filters, i);
-	}
-}
-
-void filters_look(struct filters *filters)
-{
-	filters->passed = now_seconds();
-	filters->is_full = false;
-	filters->found.n = 0;
-	for (uint32_t i = 0; i < filters->n; i++)
-		filters->filter[i].found = (struct up_rule){0};
-	if (!filters->pass || procpass_run(filters->pass, filters->proc_fd, found, filters))
-		return;
-	unlearn_exes(filters);
-	if (filters->found.n)
-		qsort(filters->found.at, filters->found.n, sizeof(*filters->found.at), by_pid);
-	select_each(filters->select, drop_unfound, filters);
+		filters_look_at(filters, started);
 }
 
 /* ---- what a filter names may come to be something else ---- */
@@ -267,7 +157,7 @@ static bool follow_cgroup(struct filters *filters, uint32_t number)
 
 	if (!filter->spec || !rule_follow_cgroup(&filter->rule, filter->spec))
 		return false;
-	put_rule(filters, number);
+	filters_put_rule(filters, number);
 	return true;
 }
 
@@ -282,7 +172,7 @@ static bool follow_exe(struct filters *filters, uint32_t number)
 	if (!filter->spec || !(filter->rule.parts & UP_RULE_EXE) ||
 	    !rule_follow_exe(&filter->rule, filter->spec, &filter->exe_dev, &filter->exe_ino))
 		return false;
-	put_rule(filters, number);
+	filters_put_rule(filters, number);
 	return true;
 }
 
@@ -300,7 +190,7 @@ static bool follow_pidfile(struct filters *filters, uint32_t number)
 	filter->named = named;
 	if (filter->rule.parts & UP_RULE_PID) {
 		rule_set_pid(&filter->rule, named);
-		put_rule(filters, number);
+		filters_put_rule(filters, number);
 	}
 	select_clear(filters->select, number);
 	return named != 0;
@@ -326,22 +216,28 @@ int filters_fd(const struct filters *filters)
 	return select_started_fd(filters->select);
 }
 
+/* Which pass is wanted now. */
+static enum pass wanted_pass(struct filters *filters)
+{
+	time_t now = filters_now(), age = passes_age(&filters->passes, PASS_ALL, now);
+	bool all = missed_starts(filters);
+
+	all |= groups_are_unnamed(filters->groups) && age >= UNNAMED_SECONDS;
+	all |= filters->is_full && age >= FULL_SECONDS;
+	for (uint32_t i = 0; i < filters->n; i++)
+		all |= follow_pidfile(filters, i) | follow_cgroup(filters, i) |
+		       follow_exe(filters, i);
+	return all ? PASS_ALL : passes_due(&filters->passes, now);
+}
+
 void filters_tick(struct filters *filters)
 {
-	time_t age = now_seconds() - filters->passed;
-	bool soon = filters->changes || filters->is_full;
-	bool due = age >= (soon ? PASS_SECONDS : SLOW_PASS_SECONDS);
-
 	if (!filters->pass)
 		return;
 	filters_heard(filters);
-	due |= missed_starts(filters);
-	due |= groups_are_unnamed(filters->groups) && age >= UNNAMED_SECONDS;
-	for (uint32_t i = 0; i < filters->n; i++)
-		due |= follow_pidfile(filters, i) | follow_cgroup(filters, i) |
-		       follow_exe(filters, i);
-	if (due)
-		filters_look(filters);
+	enum pass pass = wanted_pass(filters);
+	if (pass != PASS_NONE)
+		filters_pass(filters, pass);
 }
 
 /* ---- the set in force ---- */
@@ -424,7 +320,7 @@ static void add_filter(struct filters *filters, const struct spec_process *spec,
 	if (filters->n <= at)
 		filters->n = at + 1;
 	kept[at] = true;
-	put_rule(filters, at);
+	filters_put_rule(filters, at);
 }
 
 static void end_others(struct filters *filters, const bool *kept)
@@ -433,7 +329,7 @@ static void end_others(struct filters *filters, const bool *kept)
 		if (!filters->filter[i].spec || kept[i])
 			continue;
 		end_filter(&filters->filter[i]);
-		put_rule(filters, i);
+		filters_put_rule(filters, i);
 		select_clear(filters->select, i);
 	}
 }
@@ -444,15 +340,13 @@ static void renew_pass(struct filters *filters)
 
 	procpass_free(filters->pass);
 	filters->pass = NULL;
-	filters->changes = false;
 	for (uint32_t i = 0; i < filters->n; i++) {
-		const struct spec_process *spec = filters->filter[i].spec;
-		if (!spec)
+		if (!filters->filter[i].spec)
 			continue;
 		filters->numbers[n] = i;
 		filters->matches[n++] = filters->filter[i].match;
-		filters->changes |= spec->user || spec->comm;
 	}
+	filters->n_matches = n;
 	if (n)
 		filters->pass = procpass_new(filters->matches, n);
 }

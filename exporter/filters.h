@@ -23,6 +23,11 @@ struct filters_callbacks {
 	void (*grouped)(void *context, uint32_t filter, uint32_t group);
 	/* A selected process has another mount namespace than the exporter. */
 	void (*elsewhere)(void *context, uint32_t filter, struct procview *view);
+	/*
+	 * A look at all processes begins, or is over: what is there in one mount namespace is there
+	 * for all processes in it. What starts meanwhile is told of later by itself.
+	 */
+	void (*passing)(void *context, bool begins);
 };
 
 /* `groups` is borrowed. */

@@ -6,6 +6,7 @@
 #include "probes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "table.h"
@@ -42,7 +43,8 @@ struct probes *probes_new(const struct spec *spec, struct attach *attach, struct
 				      &(struct filters_callbacks){.context = probes,
 								  .selected = label_sets_selected,
 								  .grouped = label_sets_grouped,
-								  .elsewhere = elsewhere_selected});
+								  .elsewhere = elsewhere_selected,
+								  .passing = elsewhere_passing});
 	probes->loop = loop;
 	probes->started_unix = table_now_unix();
 	probes->reload_successful = true; /* of the config read at start */
@@ -66,6 +68,7 @@ void probes_free(struct probes *probes)
 	for (size_t i = 0; i < probes->n_targets; i++)
 		table_fini_target(&probes->targets[i]);
 	filters_free(probes->filters);
+	vec_fini(&probes->places);
 	groups_free(probes->groups);
 	for (size_t i = 0; i < probes->plans.n; i++)
 		plan_free(probes->plans.at[i]);
@@ -206,9 +209,11 @@ void probes_retry(struct probes *probes)
 	sweep(probes);
 	filters_tick(probes->filters);
 	label_sets_tick(probes);
+	struct file_stamp stamp;
 	for (size_t i = 0; i < probes->n_targets; i++) {
 		struct target *target = &probes->targets[i];
-		struct file_stamp stamp = file_stamp_of(target->spec->binary);
+		if (!i || strcmp(target->spec->binary, target[-1].spec->binary) != 0)
+			stamp = file_stamp_of(target->spec->binary);
 		bool now = follow_file(probes, target, &stamp);
 		follow_superseded(probes, target);
 		follow_process(probes, target);

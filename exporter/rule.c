@@ -103,14 +103,15 @@ static void set_name(struct up_rule *rule, const char *path)
 bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, dev_t *dev, ino_t *ino)
 {
 	struct up_rule now = *rule;
-	struct stat st = {0};
+	struct stat st;
 	char real[PATH_MAX];
 
-	if (realpath(spec->exe, real) && !stat(real, &st))
-		set_name(&now, real);
-	if (st.st_dev == *dev && st.st_ino == *ino &&
-	    !memcmp(now.name, rule->name, sizeof(now.name)))
+	if (stat(spec->exe, &st))
+		st = (struct stat){0};
+	if (st.st_dev == *dev && st.st_ino == *ino)
 		return false;
+	if (realpath(spec->exe, real))
+		set_name(&now, real);
 	*dev = st.st_dev;
 	*ino = st.st_ino;
 	*rule = now;

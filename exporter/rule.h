@@ -27,8 +27,8 @@ bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec);
 bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino);
 
 /*
- * The path of `exe` leads to another file than this one (0: none), which is noted, or to one with
- * another name behind a symbolic link: whether the rule changed.
+ * The path of `exe` leads to another file than this one (0: none), which is noted, with the name
+ * that it has behind symbolic links: whether the rule changed.
  */
 bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, dev_t *dev, ino_t *ino);
 

@@ -15,6 +15,8 @@
 /* Where the kernel does not tell who maps a file, all of /proc is read: not at each look. */
 enum { LOOKS_BETWEEN = 20 };
 
+enum { USERS_AT_FIRST = 64 }; /* that are kept without asking whether they have ended */
+
 static int by_label(const void *left, const void *right)
 {
 	const struct superseded_probe *a = left, *b = right;
@@ -99,23 +101,52 @@ void superseded_fini(struct superseded *old)
 	free(old->build_id);
 }
 
-/* Forget users that have ended; whether one is left. */
-static bool has_users(struct superseded *old)
+/* ---- users ---- */
+
+static bool is_there(const struct superseded_user *user, int proc_fd)
 {
 	struct procview view;
+
+	procview_glance(&view, proc_fd, user->pid);
+	const struct procview_stat *stat = procview_stat(&view);
+	return stat && !stat->ended && stat->start_ticks == user->start_ticks;
+}
+
+/* Forget users that have ended: all of them, or those behind the last that has not. */
+static void forget_ended(struct superseded *file, bool all)
+{
 	_cleanup_close_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	for (size_t i = old->users.n; i-- > 0;) {
-		const struct procview_stat *stat = NULL;
-		bool there = procview_open(&view, proc_fd, old->users.at[i].pid);
-		if (there)
-			stat = procview_stat(&view);
-		if (!stat || stat->ended || stat->start_ticks != old->users.at[i].start_ticks)
-			old->users.at[i] = old->users.at[--old->users.n];
-		if (there)
-			procview_close(&view);
+	for (size_t i = file->users.n; i-- > 0;) {
+		if (!is_there(&file->users.at[i], proc_fd))
+			file->users.at[i] = file->users.at[--file->users.n];
+		else if (!all)
+			break;
 	}
-	return old->users.n > 0;
+}
+
+/* A container may start processes for ever: those that have ended must not pile up. */
+void superseded_add_user(struct superseded *file, struct procview *view)
+{
+	const struct procview_stat *stat = procview_stat(view);
+
+	for (size_t i = 0; stat && i < file->users.n; i++)
+		if (file->users.at[i].pid == view->pid &&
+		    file->users.at[i].start_ticks == stat->start_ticks)
+			return;
+	if (!stat)
+		return;
+	*vec_push(&file->users) = (struct superseded_user){view->pid, stat->start_ticks};
+	if (file->users.n < 2 * file->users_kept + USERS_AT_FIRST)
+		return;
+	forget_ended(file, true);
+	file->users_kept = file->users.n;
+}
+
+static bool has_users(struct superseded *file)
+{
+	forget_ended(file, false);
+	return file->users.n > 0;
 }
 
 static bool is_mapped(struct superseded *old, const struct attach *attach)

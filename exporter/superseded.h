@@ -11,6 +11,7 @@
 #include "file_stamp.h"
 #include "kernel/attach.h"
 #include "probe.h"
+#include "target/procview.h"
 
 enum { SUPERSEDED_NONE = -2 }; /* no probe has that */
 
@@ -33,7 +34,8 @@ struct superseded {
 	struct mapping_state real; /* which file it is whatever layers it is seen through */
 	bool elsewhere;		   /* in containers; else an old version */
 	VEC(struct superseded_user) users;
-	int fd; /* owned */
+	size_t users_kept; /* when those that have ended were last taken out */
+	int fd;		   /* owned */
 	struct file_stamp stamp;
 	char *path, *build_id;
 	struct superseded_probe *probes; /* by kind and label; owned */
@@ -57,6 +59,9 @@ bool superseded_init(struct superseded *old, const struct probe *probes, size_t 
 		     const struct file_stamp *stamp);
 /* Release it; its links must have been closed. */
 void superseded_fini(struct superseded *old);
+
+/* A process has the file in its container, which is in use until such processes have ended. */
+void superseded_add_user(struct superseded *file, struct procview *view);
 
 /*
  * Whether a process maps the file still, as far as can be told now. No when it was written to: its

@@ -13,6 +13,7 @@
 #include "filters.h"
 #include "groups.h"
 #include "kernel/attach.h"
+#include "kernel/mapping.h"
 #include "label_sets.h"
 #include "loop.h"
 #include "probe.h"
@@ -37,6 +38,16 @@ struct target {
 	bool ended;	    /* that process has ended: a pid names one process, not its successor */
 };
 
+/* Where processes have the same file at the path of a target. */
+struct place {
+	const struct target *target;
+	ino_t mount_ns; /* 0: not of a process, but where the target's own path leads */
+	dev_t root_dev;
+	ino_t root_ino;
+	bool has_file;
+	struct mapping_state file;
+};
+
 struct probes {
 	const struct spec *spec;  /* the one in force; of `specs` */
 	VEC(struct spec *) specs; /* that some plan is of; owned, but the first is the caller's */
@@ -51,6 +62,8 @@ struct probes {
 	uint64_t labels_looked_ns; /* when sets were last looked at for what has ended */
 	bool reload_successful;
 	double reload_success_unix;
+	VEC(struct place) places; /* that the look at all processes which is under way came by */
+	bool passing;
 	bool settling; /* the table is being attached: files elsewhere have to wait */
 	atomic_bool ready;
 	pthread_mutex_t sweep_lock; /* one sweep at a time; taken before `lock` if both are */
@@ -105,6 +118,8 @@ struct probe **table_adopt(struct probes *probes, struct target *target, struct 
 
 /* A process was selected that has a mount namespace of its own: probe the files it has there. */
 void elsewhere_selected(void *probes, uint32_t filter, struct procview *view);
+/* A look at all processes begins or ends. */
+void elsewhere_passing(void *probes, bool begins);
 
 /* Let go of files elsewhere whose probes are not those of the target any more; they are found
  * again. */

@@ -185,10 +185,20 @@ static bool is_linked(struct procmatch *match, struct procview *view, const char
 	return false;
 }
 
+/* As far as the start of the program has told. */
+static bool may_run(const struct procmatch *match, const struct procview *view)
+{
+	bool may = !is_plain(match->spec->exe) || procview_may_run(view, match->spec->exe);
+
+	for (size_t i = 0; !may && i < MOST_EXES && match->exes[i]; i++)
+		may = procview_may_run(view, match->exes[i]);
+	return may;
+}
+
 static bool exe_fits(struct procmatch *match, struct procview *view)
 {
 	size_t length;
-	const char *exe = procview_exe(view, &length);
+	const char *exe = may_run(match, view) ? procview_exe(view, &length) : NULL;
 
 	return exe && (glob_matches_or_is(match->spec->exe, exe, length) ||
 		       (exe[length] && fits(match->spec->exe, exe)) ||
@@ -264,7 +274,7 @@ static bool cmdline_fits(struct procmatch *match, struct procview *view)
 	return match->compiled && !regexec(&match->regex, cmdline, 0, NULL, 0);
 }
 
-bool procmatch_matches(struct procmatch *match, struct procview *view)
+static bool fits_all(struct procmatch *match, struct procview *view)
 {
 	const struct spec_process *spec = match->spec;
 	const struct {
@@ -286,6 +296,15 @@ bool procmatch_matches(struct procmatch *match, struct procview *view)
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
 		if (conditions[i].set && !conditions[i].fits(match, view))
 			return false;
+	return true;
+}
+
+bool procmatch_matches(struct procmatch *match, struct procview *view)
+{
+	if (!fits_all(match, view))
+		return false;
+	if (!procview_is_pinned(view) && (!procview_pin(view) || !fits_all(match, view)))
+		return false;
 	return procview_is_process(view);
 }
 

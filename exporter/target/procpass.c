@@ -31,7 +31,7 @@ struct identities {
 
 struct filter {
 	struct procmatch *match;
-	bool children;
+	bool children, skipped;
 	struct identities own;	     /* with `children`: who matched in this pass */
 	struct identities inherited; /* … who descends from such a one */
 };
@@ -39,7 +39,7 @@ struct filter {
 struct procpass {
 	struct filter *filters;
 	size_t n;
-	bool children;		/* one of them has it */
+	bool children;		/* one of those that are not skipped has it */
 	VEC(struct node) nodes; /* by pid */
 };
 
@@ -52,7 +52,6 @@ struct procpass *procpass_new(struct procmatch *const *filters, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		pass->filters[i].match = filters[i];
 		pass->filters[i].children = procmatch_spec(filters[i])->children;
-		pass->children |= pass->filters[i].children;
 	}
 	return pass;
 }
@@ -82,7 +81,7 @@ static void look(struct procpass *pass, struct procview *view, procpass_visit *v
 		*vec_push(&pass->nodes) = (struct node){{view->pid, stat->start_ticks}, stat->ppid};
 	for (size_t i = 0; i < pass->n; i++) {
 		struct filter *filter = &pass->filters[i];
-		if (!procmatch_matches(filter->match, view))
+		if (filter->skipped || !procmatch_matches(filter->match, view))
 			continue;
 		if (filter->children)
 			*vec_push(&filter->own.list) =
@@ -98,10 +97,9 @@ static void look_at_all(struct procpass *pass, DIR *proc, procpass_visit *visit,
 	for (struct dirent *entry; (entry = readdir(proc));) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		if (procview_open(&view, dirfd(proc), (pid_t)strtol(entry->d_name, NULL, 10))) {
-			procview_leads(&view); /* threads are not listed there */
-			look(pass, &view, visit, context);
-		}
+		procview_glance(&view, dirfd(proc), (pid_t)strtol(entry->d_name, NULL, 10));
+		procview_leads(&view); /* threads are not listed there */
+		look(pass, &view, visit, context);
 		procview_close(&view);
 	}
 }
@@ -206,7 +204,23 @@ static void show(const struct filter *filter, size_t number, int proc_fd, procpa
 	}
 }
 
-int procpass_run(struct procpass *pass, int proc_fd, procpass_visit *visit, void *context)
+static void begin(struct procpass *pass, const bool *skipped)
+{
+	pass->nodes.n = 0;
+	pass->children = false;
+	for (size_t i = 0; i < pass->n; i++) {
+		struct filter *filter = &pass->filters[i];
+		filter->skipped = skipped && skipped[i];
+		if (filter->skipped)
+			continue;
+		procmatch_refresh(filter->match);
+		filter->own.list.n = 0;
+		pass->children |= filter->children;
+	}
+}
+
+int procpass_run(struct procpass *pass, int proc_fd, const bool *skipped, procpass_visit *visit,
+		 void *context)
 {
 	int fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *proc = fd < 0 ? NULL : fdopendir(fd);
@@ -217,17 +231,13 @@ int procpass_run(struct procpass *pass, int proc_fd, procpass_visit *visit, void
 			close(fd);
 		return rc;
 	}
-	pass->nodes.n = 0;
-	for (size_t i = 0; i < pass->n; i++) {
-		procmatch_refresh(pass->filters[i].match);
-		pass->filters[i].own.list.n = 0;
-	}
+	begin(pass, skipped);
 	look_at_all(pass, proc, visit, context);
 	closedir(proc);
 	if (pass->nodes.n)
 		qsort(pass->nodes.at, pass->nodes.n, sizeof(*pass->nodes.at), by_pid);
 	for (size_t i = 0; i < pass->n; i++) {
-		if (!pass->filters[i].children)
+		if (!pass->filters[i].children || pass->filters[i].skipped)
 			continue;
 		inherit(pass, &pass->filters[i]);
 		show(&pass->filters[i], i, proc_fd, visit, context);

@@ -28,9 +28,11 @@ void procpass_free(struct procpass *pass);
 typedef void procpass_visit(void *context, size_t filter, struct procview *view, bool inherited);
 
 /*
- * Look at all processes in `proc_fd`, a descriptor of /proc, after reading pidfiles again. 0, or
- * -errno when the folder cannot be read: then nothing is forgotten.
+ * Look at all processes in `proc_fd`, a descriptor of /proc, after reading pidfiles again; not for
+ * filters that are `skipped`, by their numbers (NULL: none). 0, or -errno when the folder cannot be
+ * read: then nothing is forgotten.
  */
-int procpass_run(struct procpass *pass, int proc_fd, procpass_visit *visit, void *context);
+int procpass_run(struct procpass *pass, int proc_fd, const bool *skipped, procpass_visit *visit,
+		 void *context);
 
 #endif

@@ -14,30 +14,86 @@
 /* Bits of `asked` and `known`. */
 enum { STAT = 1, COMM = 2, STATUS = 4, EXE = 8, EXE_FILE = 16, CMDLINE = 32, CGROUP = 64 };
 
-bool procview_open(struct procview *view, int proc_fd, pid_t pid)
-{
-	char name[16];
+enum { PID_ROOM = 16, NAME_ROOM = PID_ROOM + 16 };
 
+void procview_glance(struct procview *view, int proc_fd, pid_t pid)
+{
 	view->pid = pid;
+	view->fd = -1;
+	view->proc_fd = proc_fd;
 	view->asked = view->known = 0;
 	view->leads = false;
-	snprintf(name, sizeof(name), "%d", (int)pid);
-	view->fd = openat(proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	view->exe_name = NULL;
+}
+
+bool procview_pin(struct procview *view)
+{
+	char name[PID_ROOM];
+
+	snprintf(name, sizeof(name), "%d", (int)view->pid);
+	view->fd = openat(view->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	view->proc_fd = -1;
+	view->asked = view->known = 0;
+	view->exe_name = NULL; /* it may have started another since */
 	return view->fd >= 0;
+}
+
+bool procview_is_pinned(const struct procview *view)
+{
+	return view->fd >= 0;
+}
+
+bool procview_open(struct procview *view, int proc_fd, pid_t pid)
+{
+	procview_glance(view, proc_fd, pid);
+	return procview_pin(view);
 }
 
 void procview_close(struct procview *view)
 {
 	if (view->fd >= 0)
 		close(view->fd);
-	view->fd = -1;
+	view->fd = view->proc_fd = -1;
+}
+
+/* A file of the process, by the folder that comes with it. */
+struct place {
+	int folder_fd;
+	char name[NAME_ROOM];
+};
+
+static struct place place_of(const struct procview *view, const char *name)
+{
+	struct place place = {.folder_fd = view->fd};
+
+	if (view->fd >= 0) {
+		snprintf(place.name, sizeof(place.name), "%s", name);
+	} else {
+		place.folder_fd = view->proc_fd;
+		snprintf(place.name, sizeof(place.name), "%d/%s", (int)view->pid, name);
+	}
+	return place;
+}
+
+static int open_file(const struct procview *view, const char *name, int flags)
+{
+	struct place place = place_of(view, name);
+
+	return openat(place.folder_fd, place.name, flags | O_CLOEXEC);
+}
+
+static bool stat_file(const struct procview *view, const char *name, struct stat *st)
+{
+	struct place place = place_of(view, name);
+
+	return !fstatat(place.folder_fd, place.name, st, 0);
 }
 
 /* Up to `room` bytes of a file: how many, or -1. One read gives all that there is. */
 static ssize_t read_file(const struct procview *view, const char *name, char *text, size_t room)
 {
 	ssize_t n = 0;
-	int fd = openat(view->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open_file(view, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return -1;
@@ -53,7 +109,7 @@ static bool learn(struct procview *view, unsigned fact, bool (*ask)(struct procv
 {
 	if (!(view->asked & fact)) {
 		view->asked |= fact;
-		if (view->fd >= 0 && ask(view))
+		if ((view->fd >= 0 || view->proc_fd >= 0) && ask(view))
 			view->known |= fact;
 	}
 	return view->known & fact;
@@ -178,11 +234,26 @@ bool procview_is_process(struct procview *view)
 
 /* ---- the executable ---- */
 
+void procview_started(struct procview *view, const char *exe_name, size_t room)
+{
+	bool is_cut = strnlen(exe_name, room) >= room - 1;
+
+	view->exe_name = *exe_name && !is_cut && !procview_is_pinned(view) ? exe_name : NULL;
+}
+
+bool procview_may_run(const struct procview *view, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !view->exe_name || !strcmp(slash ? slash + 1 : path, view->exe_name);
+}
+
 static bool ask_exe(struct procview *view)
 {
 	static const char deleted[] = " (deleted)";
 	size_t end = sizeof(deleted) - 1;
-	ssize_t n = readlinkat(view->fd, "exe", view->exe, sizeof(view->exe) - 1);
+	struct place place = place_of(view, "exe");
+	ssize_t n = readlinkat(place.folder_fd, place.name, view->exe, sizeof(view->exe) - 1);
 
 	if (n <= 0)
 		return false;
@@ -205,7 +276,7 @@ static bool ask_exe_file(struct procview *view)
 {
 	struct stat st;
 
-	if (fstatat(view->fd, "exe", &st, 0) < 0)
+	if (!stat_file(view, "exe", &st))
 		return false;
 	view->exe_dev = st.st_dev;
 	view->exe_ino = st.st_ino;
@@ -272,20 +343,25 @@ ino_t procview_mount_ns(struct procview *view)
 {
 	struct stat st;
 
-	return fstatat(view->fd, "ns/mnt", &st, 0) ? 0 : st.st_ino;
+	return stat_file(view, "ns/mnt", &st) ? st.st_ino : 0;
+}
+
+bool procview_root_stat(struct procview *view, struct stat *root)
+{
+	return stat_file(view, "root", root);
 }
 
 bool procview_has_root(struct procview *view, const struct stat *root)
 {
 	struct stat st;
 
-	return !fstatat(view->fd, "root", &st, 0) && st.st_dev == root->st_dev &&
+	return procview_root_stat(view, &st) && st.st_dev == root->st_dev &&
 	       st.st_ino == root->st_ino;
 }
 
 int procview_root(struct procview *view)
 {
-	int fd = openat(view->fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = open_file(view, "root", O_PATH | O_DIRECTORY);
 
 	return fd < 0 ? -errno : fd;
 }

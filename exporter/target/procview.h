@@ -4,6 +4,9 @@
  * another, so that facts are never of two processes. A process that ends meanwhile has no facts any
  * more; that is no error, and not said.
  *
+ * A glance has no such descriptor, and reads a single fact at half the cost. Its facts may be of
+ * two processes: they are good for passing by a process, not for deciding on one.
+ *
  * Texts come from the process and may hold any bytes.
  */
 #ifndef TARGET_PROCVIEW_H
@@ -30,9 +33,11 @@ struct procview_stat {
 struct procview {
 	pid_t pid;
 	/* The rest is for the functions below. */
-	int fd; /* of /proc/PID; -1: it is not there */
+	int fd;	     /* of /proc/PID; -1: it is not there, or this is a glance */
+	int proc_fd; /* of a glance: of /proc; else -1 */
 	unsigned asked, known;
 	bool leads;
+	const char *exe_name; /* NULL: not told */
 	struct procview_stat stat;
 	pid_t tgid;
 	uid_t uid;
@@ -47,6 +52,10 @@ struct procview {
 
 /* `proc_fd` is a descriptor of /proc, or of a folder that looks like it. False: no such process. */
 bool procview_open(struct procview *view, int proc_fd, pid_t pid);
+void procview_glance(struct procview *view, int proc_fd, pid_t pid);
+/* Make a glance a look, which begins without facts; false: no such process any more. */
+bool procview_pin(struct procview *view);
+bool procview_is_pinned(const struct procview *view);
 void procview_close(struct procview *view);
 
 /*
@@ -56,6 +65,14 @@ void procview_close(struct procview *view);
 bool procview_is_process(struct procview *view);
 /* Its pid is known to be that of a process, not of a thread: that need not be asked. */
 void procview_leads(struct procview *view);
+
+/*
+ * It has just started a program, the last part of whose path is told: with a NUL behind it within
+ * `room` bytes, or cut to as many less one. Borrowed for as long as the view is in use.
+ */
+void procview_started(struct procview *view, const char *exe_name, size_t room);
+/* Whether its executable may be at this path, by what was told; true where nothing was. */
+bool procview_may_run(const struct procview *view, const char *path);
 
 /* What follows returns NULL or false for a fact that cannot be had, for lack of rights perhaps. */
 
@@ -83,6 +100,7 @@ ino_t procview_mount_ns(struct procview *view);
  * host mostly, only mounted otherwise; a container has another.
  */
 bool procview_has_root(struct procview *view, const struct stat *root);
+bool procview_root_stat(struct procview *view, struct stat *root);
 /* A descriptor of its root directory, the caller's to close; or -errno. */
 int procview_root(struct procview *view);
 

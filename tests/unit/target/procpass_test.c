@@ -77,13 +77,15 @@ static int by_filter(const void *left, const void *right)
 	return a->pid - b->pid;
 }
 
+static const bool *skipped;
+
 static void expect(const char *wanted)
 {
 	struct visited visited = {.n = 0};
 	char text[512] = "";
 	size_t length = 0;
 
-	assert_int_equal(procpass_run(pass, proc.fd, note, &visited), 0);
+	assert_int_equal(procpass_run(pass, proc.fd, skipped, note, &visited), 0);
 	qsort(visited.at, visited.n, sizeof(visited.at[0]), by_filter);
 	for (size_t i = 0; i < visited.n; i++)
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%zu:%d%s",
@@ -104,6 +106,23 @@ static void several_filters_at_once(void **state)
 	expect("0:30 0:31 1:30 1:4000 2:1 2:30 2:31 2:4000");
 	fake_drop(&proc, 30);
 	expect("0:31 1:4000 2:1 2:31 2:4000");
+}
+
+/* What a pass is not for, it does not forget either. */
+static void some_are_skipped(void **state)
+{
+	static const bool others[] = {true, false, true};
+
+	(void)state;
+	FAKE(&proc, .pid = 7, .ppid = 1, .comm = "b", .start = 1);
+	FAKE(&proc, .pid = 8, .ppid = 7, .comm = "a", .start = 1);
+	BEGIN({.comm = "b", .children = true}, {.comm = "a"}, {.comm = "*"});
+	expect("0:7 0:8+ 1:8 2:7 2:8");
+	fake_drop(&proc, 7); /* its child stays a descendant */
+	skipped = others;
+	expect("1:8");
+	skipped = NULL;
+	expect("0:8+ 1:8 2:8");
 }
 
 static void children_and_theirs(void **state)
@@ -190,7 +209,7 @@ static void a_folder_that_is_gone(void **state)
 
 	(void)state;
 	BEGIN({.comm = "a", .children = true});
-	assert_int_equal(procpass_run(pass, -1, note, &visited), -EBADF);
+	assert_int_equal(procpass_run(pass, -1, NULL, note, &visited), -EBADF);
 	assert_int_equal(visited.n, 0);
 	expect("");
 }
@@ -251,7 +270,7 @@ static void expect_real(struct sought *sought, int real, const char *wanted)
 	char text[4] = "";
 
 	memset(sought->found, '.', 3);
-	assert_int_equal(procpass_run(pass, real, seek, sought), 0);
+	assert_int_equal(procpass_run(pass, real, NULL, seek, sought), 0);
 	memcpy(text, sought->found, 3);
 	assert_string_equal(text, wanted);
 }
@@ -259,6 +278,20 @@ static void expect_real(struct sought *sought, int real, const char *wanted)
 static int by_number(const void *left, const void *right)
 {
 	return *(const pid_t *)left - *(const pid_t *)right;
+}
+
+static bool is_zombie(pid_t pid)
+{
+	char line[256], state = '?';
+
+	snprintf(line, sizeof(line), "/proc/%d/status", (int)pid);
+	FILE *file = fopen(line, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "State: %c", &state) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return state == 'Z';
 }
 
 static void a_tree_of_ours(void **state)
@@ -278,7 +311,8 @@ static void a_tree_of_ours(void **state)
 	BEGIN({.comm = "up-root) (", .children = true});
 	expect_real(&sought, real, "x++");
 	kill(sought.pids[1], SIGKILL); /* the leaf becomes our child */
-	usleep(20000);
+	for (int tries = 0; tries < 10000 && !is_zombie(sought.pids[1]); tries++)
+		usleep(1000);
 	assert_int_equal(waitpid(sought.pids[0], NULL, WNOHANG), 0);
 	expect_real(&sought, real, "x.+");
 	kill(sought.pids[0], SIGKILL);
@@ -317,7 +351,7 @@ static void among_short_lived_processes(void **state)
 	}
 	BEGIN({.cmdline = "procpass_test", .children = true}, {.exe = "/*"}, {.cgroup = "/*"});
 	for (int i = 0; i < ROUNDS; i++)
-		assert_int_equal(procpass_run(pass, real, count_ourselves, &seen), 0);
+		assert_int_equal(procpass_run(pass, real, NULL, count_ourselves, &seen), 0);
 	assert_int_equal(seen, ROUNDS);
 	kill(churn, SIGKILL);
 	waitpid(churn, NULL, 0);
@@ -328,6 +362,7 @@ int main(void)
 {
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		EACH(some_are_skipped),
 		EACH(several_filters_at_once),
 		EACH(children_and_theirs),
 		EACH(one_of_a_tree_that_matches_by_itself),

@@ -80,6 +80,50 @@ static void each_fact_is_read_once(void **state)
 	assert_false(procview_is_process(&view));
 }
 
+/* A glance has no hold of the process; to decide on it begins anew. */
+static void a_glance_becomes_a_look(void **state)
+{
+	(void)state;
+	FAKE(&proc, .pid = 10, .comm = "shop", .start = 1);
+	procview_glance(&view, proc.fd, 10);
+	assert_false(procview_is_pinned(&view));
+	assert_string_equal(procview_comm(&view), "shop");
+	fake_drop(&proc, 10);
+	FAKE(&proc, .pid = 10, .comm = "other", .start = 2);
+	assert_int_equal(procview_stat(&view)->start_ticks, 2); /* of two processes */
+	assert_true(procview_pin(&view));
+	assert_true(procview_is_pinned(&view));
+	assert_string_equal(procview_comm(&view), "other");
+	procview_close(&view);
+	procview_glance(&view, proc.fd, 11);
+	assert_null(procview_comm(&view));
+	assert_false(procview_pin(&view));
+	assert_null(procview_comm(&view));
+	assert_false(procview_is_process(&view));
+}
+
+/* The name of the executable, as the kernel tells it when a program starts. */
+static void what_may_run(void **state)
+{
+	static const char whole[8] = "shop", cut[8] = "shopkee";
+
+	(void)state;
+	FAKE(&proc, .pid = 10);
+	procview_glance(&view, proc.fd, 10);
+	assert_true(procview_may_run(&view, "/bin/anything"));
+	procview_started(&view, whole, sizeof(whole));
+	assert_true(procview_may_run(&view, "/bin/shop"));
+	assert_false(procview_may_run(&view, "/bin/shopkeeper"));
+	assert_false(procview_may_run(&view, "/shop/bin"));
+	procview_started(&view, cut, sizeof(cut));
+	assert_true(procview_may_run(&view, "/bin/shopkeeper"));
+	procview_started(&view, "", 8);
+	assert_true(procview_may_run(&view, "/bin/anything"));
+	procview_started(&view, whole, sizeof(whole));
+	assert_true(procview_pin(&view)); /* it may run another by now */
+	assert_true(procview_may_run(&view, "/bin/anything"));
+}
+
 static void gone_before_it_was_looked_at(void **state)
 {
 	dev_t dev;
@@ -363,6 +407,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(every_fact),
 		EACH(each_fact_is_read_once),
+		EACH(a_glance_becomes_a_look),
+		EACH(what_may_run),
 		EACH(gone_before_it_was_looked_at),
 		EACH(what_is_no_process),
 		EACH(stat_with_any_name),

@@ -1,0 +1,72 @@
+/*
+ * The filters as their keepers see them: filters.c (the set in force, and what is told of single
+ * processes) and filters_pass.c (looks at all of them).
+ */
+#ifndef EXPORTER_FILTERS_INSIDE_H
+#define EXPORTER_FILTERS_INSIDE_H
+
+#include <time.h>
+
+#include "base/vec.h"
+#include "filters.h"
+#include "kernel/select.h"
+#include "passes.h"
+#include "rule.h"
+#include "target/procpass.h"
+
+struct filter {
+	const struct spec_process *spec; /* NULL: the number is free */
+	struct procmatch *match;
+	struct up_rule rule;
+	struct up_rule found; /* its inodes are those that the pass under way has come upon */
+	dev_t exe_dev;	      /* of the file that `exe` led to when it was last looked at */
+	ino_t exe_ino;
+	pid_t named; /* what `pidfile` said when it was last looked at */
+};
+
+/* One of a pass' findings. */
+struct found {
+	pid_t pid;
+	uint32_t filter;
+};
+
+struct filters {
+	struct select *select;
+	struct filters_callbacks callbacks;
+	struct groups *groups; /* borrowed */
+	ino_t home_ns;
+	struct podnames *pods;
+	int proc_fd;
+	bool sees_all; /* the pids here are the kernel's own */
+	struct filter filter[UP_FILTERS];
+	uint32_t n; /* numbers in use are below it */
+	struct procpass *pass;
+	struct procmatch *matches[UP_FILTERS]; /* of the pass, in the order of `numbers` */
+	uint32_t numbers[UP_FILTERS];
+	size_t n_matches;
+	VEC(struct found) found;
+	struct passes passes;
+	enum pass passing; /* the kind of pass that is under way */
+	uint64_t unheard;  /* starts, at the last pass */
+	bool is_full;	   /* there was no room for a process; said once */
+};
+
+/* Seconds of a clock that only goes forward. */
+time_t filters_now(void);
+
+/* Have the kernel programs know a filter's rule as it is now. */
+void filters_put_rule(struct filters *filters, uint32_t number);
+
+/* A filter selects the process, or does no more: the rest has to know. */
+void filters_decide(struct filters *filters, uint32_t number, struct procview *view, bool inherited,
+		    bool on);
+
+/*
+ * Decide on one process. Most programs that are started are nobody's business: these cost no more
+ * than they have to. Others are known: selected until now, or moved.
+ */
+void filters_look_at(struct filters *filters, const struct up_started *started);
+
+void filters_pass(struct filters *filters, enum pass kind);
+
+#endif
