@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "cgroups.h"
 #include "kernel/select.h"
 
@@ -29,14 +30,6 @@ struct groups {
 	VEC(struct group) list;
 	uint32_t last; /* number that was given */
 };
-
-static time_t now_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
 
 struct groups *groups_new(struct attach *attach)
 {
@@ -111,7 +104,7 @@ static struct group *add_group(struct groups *groups, const struct cgroup_ids *i
 {
 	struct group *group = vec_push(&groups->list);
 
-	*group = (struct group){.since = now_seconds()};
+	*group = (struct group){.since = clock_now_s()};
 	group->labels.value[SPEC_LABEL_CONTAINER] = alloc_strdup(ids->container);
 	group->labels.value[SPEC_LABEL_POD_UID] = alloc_strdup(ids->pod_uid);
 	group->labels.value[SPEC_LABEL_POD] = alloc_strdup("");
@@ -140,7 +133,7 @@ static bool name_pod(struct group *group, struct podnames *pods, bool first)
 		set_text(&group->labels.value[SPEC_LABEL_POD], uid);
 	}
 	return name || !*uid || !podnames_has_any(pods) ||
-	       now_seconds() - group->since >= NAME_SECONDS;
+	       clock_now_s() - group->since >= NAME_SECONDS;
 }
 
 /* The next number in turn that no group has. */
@@ -208,7 +201,7 @@ const struct group_labels *groups_labels(const struct groups *groups, uint32_t g
 
 void groups_drop_unused(struct groups *groups, groups_in_use *in_use, void *context)
 {
-	time_t now = now_seconds();
+	time_t now = clock_now_s();
 
 	for (size_t i = groups->list.n; i-- > 0;) {
 		const struct group *group = &groups->list.at[i];

@@ -3,20 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "kernel/select.h"
 #include "label_series.h"
 #include "table.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* ---- sets ---- */
 
@@ -101,7 +93,7 @@ static void fold(struct label_sets *sets, uint32_t group)
 
 	if (!folded)
 		folded = vec_push(&sets->folded);
-	*folded = (struct label_group){.group = group, .seen_ns = now_ns()};
+	*folded = (struct label_group){.group = group, .seen_ns = clock_now_ns()};
 }
 
 static void unfold(struct label_sets *sets, uint32_t group)
@@ -114,7 +106,7 @@ static void unfold(struct label_sets *sets, uint32_t group)
 static struct label_set *add_set(struct probes *probes, struct target *target,
 				 const struct group_labels *labels)
 {
-	struct label_set set = {.seen_ns = now_ns()};
+	struct label_set set = {.seen_ns = clock_now_ns()};
 
 	if (target->label_sets.list.n >= probes->spec->limits.label_sets) {
 		label_series_no_room(target, "limits.label_sets is reached");
@@ -138,7 +130,8 @@ static void take_group(struct probes *probes, struct target *target, uint32_t gr
 	if (!set)
 		set = add_set(probes, target, labels);
 	if (set) {
-		*vec_push(&set->groups) = (struct label_group){.group = group, .seen_ns = now_ns()};
+		*vec_push(&set->groups) =
+			(struct label_group){.group = group, .seen_ns = clock_now_ns()};
 		unfold(sets, group);
 	} else {
 		fold(sets, group);
@@ -383,7 +376,7 @@ static void fill_room(struct probes *probes, struct target *target)
 
 void label_sets_tick(struct probes *probes)
 {
-	struct look look = {.now_ns = now_ns()};
+	struct look look = {.now_ns = clock_now_ns()};
 
 	if (!groups_are_wanted(probes->groups) ||
 	    look.now_ns - probes->labels_looked_ns < between_looks_ns(probes))

@@ -3,20 +3,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adopt.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "target/resolve.h"
 
 double table_now_unix(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (double)clock_read_ns(CLOCK_REALTIME) / 1e9;
 }
 
 void table_init_target(struct target *target, const struct spec_target *spec)

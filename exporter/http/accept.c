@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 /* At a limit: how long to let the connections that were cut give back what they hold. */
@@ -48,12 +48,11 @@ static int accept_one(struct acceptor *acceptor, int listen_fd)
 /* Said once a minute at most: a flood of connections must not become a flood of log lines. */
 static void note_limit(time_t *silent_until)
 {
-	struct timespec now;
+	time_t now = clock_now_s();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (now.tv_sec < *silent_until)
+	if (now < *silent_until)
 		return;
-	*silent_until = now.tv_sec + LOG_INTERVAL_S;
+	*silent_until = now + LOG_INTERVAL_S;
 	log_warn("HTTP: out of connections, file descriptors or memory; dropping the "
 		 "longest-waiting clients");
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 /* Responses held for clients that do not take them: beyond this the oldest are given up. */
 #define RESPONSE_BYTES_MAX (64u << 20)
@@ -19,10 +20,7 @@
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(clock_now_ns() / 1000000);
 }
 
 void connections_init(struct connections *table, unsigned limit, int64_t idle_ms,

@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "kernel/refuse.h"
@@ -245,17 +245,9 @@ static void tell(struct per_process *own, size_t before)
 	own->told = true;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
 void perprocess_follow(struct opened *opened)
 {
-	struct pass pass = {.now_ns = monotonic_ns()};
+	struct pass pass = {.now_ns = clock_now_ns()};
 	bool any = false;
 
 	for (size_t i = 0; i < opened->groups.n; i++)
