@@ -287,6 +287,7 @@ struct up_filters {
 	__u32 grouped;	 /* some need to know the group of each process */
 	__u32 by_cgroup; /* which is told by its cgroup (v2) if anybody has seen that */
 	__u32 home_ns; /* the exporter's mount namespace: of processes in others it wants to hear */
+	__u64 heard_ns; /* the exporter has heard of what started before; CLOCK_MONOTONIC */
 };
 
 /* What children inherit of what selected their parent: not 0 for filters that are so. */
@@ -306,16 +307,19 @@ enum up_select_argument {
 	UP_SELECT_ARGUMENTS,
 };
 
-/* A program was started in this process, and the exporter has to decide, or to find its files. */
+/* A process was started, or runs another program; the exporter decides, or finds its files. */
 struct up_started {
 	__u32 tgid;
 	/* Not 0: this filter selected it, less 1, in this group; it may have ended by now. */
 	__u32 filter, group;
-	__u32 known;		 /* it had an entry in `selected` */
+	__u32 parent; /* not 0: it was forked by this one, of which the exporter had not heard yet
+		       */
 	char name[UP_RULE_NAME]; /* the last part of the executable's path, cut; "": not told */
 };
+_Static_assert(sizeof(struct up_started) == 16 + UP_RULE_NAME, "no padding in up_started");
 
-#define UP_STARTED_BYTES (1 << 20)
+#define UP_STARTED_BYTES  (1 << 20)
+#define UP_UNDECIDED_ROOM 4096
 
 /*
  * What the kernel programs could not do for processes, counted in the map `unheard` (metric

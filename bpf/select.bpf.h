@@ -75,6 +75,15 @@ struct {
 	__uint(max_entries, UP_STARTED_BYTES);
 } started SEC(".maps");
 
+/* tgid → when the exporter was asked about it: what it forks before the answer is asked about too.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, UP_UNDECIDED_ROOM);
+	__type(key, __u32);
+	__type(value, __u64);
+} undecided SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, UP_UNHEARD_REASONS);
@@ -155,14 +164,11 @@ static __always_inline struct up_selected *fresh(__u64 ticks)
 	return entry;
 }
 
-/* A process has forked: the child is like its parent. */
-static __always_inline void select_forked(struct task_struct *child)
+/* The child is like its parent. */
+static __always_inline void inherit_from(const struct up_selected *parent,
+					 struct task_struct *child)
 {
-	struct up_selected *parent = selected_now();
 	__u32 tgid = BPF_CORE_READ(child, tgid), zero = 0;
-
-	if (!parent || BPF_CORE_READ(child, pid) != (int)tgid)
-		return; /* a thread */
 	struct up_inherit *from = bpf_map_lookup_elem(&inherit, &zero);
 	struct up_selected *entry = fresh(start_ticks(child));
 	if (!from || !entry)
@@ -174,6 +180,41 @@ static __always_inline void select_forked(struct task_struct *child)
 		entry->inherited[i] = any & from->as_descendant[i];
 	}
 	put_selected(tgid, entry);
+}
+
+/* `now`: wake the exporter, which else comes by four times a second. */
+static __always_inline void ask(const struct up_started *word, bool now)
+{
+	if (bpf_ringbuf_output(&started, (void *)word, sizeof(*word),
+			       now ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+		count_unheard(UP_UNHEARD_STARTED);
+}
+
+/* What is decided of the parent later would not be inherited by a child that there is already. */
+static __always_inline void ask_with_parent(__u32 tgid)
+{
+	struct up_started word = {.tgid = tgid, .parent = bpf_get_current_pid_tgid() >> 32};
+	__u64 *since = bpf_map_lookup_elem(&undecided, &word.parent);
+	__u32 zero = 0;
+	struct up_filters *all = bpf_map_lookup_elem(&filters, &zero);
+
+	if (!since || !all || !all->n || *since < all->heard_ns)
+		return;
+	__u64 copy = *since;
+	bpf_map_update_elem(&undecided, &tgid, &copy, BPF_ANY);
+	ask(&word, false);
+}
+
+static __always_inline void select_forked(struct task_struct *child)
+{
+	struct up_selected *parent = selected_now();
+	__u32 tgid = BPF_CORE_READ(child, tgid);
+
+	if (BPF_CORE_READ(child, pid) != (int)tgid)
+		return; /* a thread */
+	if (parent)
+		inherit_from(parent, child);
+	ask_with_parent(tgid);
 }
 
 static __always_inline bool comm_is(const char *comm)
@@ -234,14 +275,6 @@ static __always_inline enum verdict judge(const struct up_rule *rule,
 	if (rule->parts & UP_RULE_EXE && !exe_is(rule, starting))
 		return VERDICT_ASK; /* it may be the same path in a container, or a new version */
 	return verdict;
-}
-
-/* `now`: wake the exporter, which else comes by four times a second. */
-static __always_inline void ask(const struct up_started *word, bool now)
-{
-	if (bpf_ringbuf_output(&started, (void *)word, sizeof(*word),
-			       now ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
-		count_unheard(UP_UNHEARD_STARTED);
 }
 
 /* The first process of a group that the filter selects: there must be series for it. */
@@ -349,8 +382,11 @@ static __always_inline void select_started(__u32 old_pid)
 	bool now = all->grouped && !regrouped(starting.group, all->by_cgroup);
 	if (!now && !starting.asks)
 		return;
-	struct up_started word = {.tgid = starting.tgid, .known = selected_now() != NULL};
-	__builtin_memcpy(word.name, starting.name, sizeof(word.name));
+	struct up_started word = {.tgid = starting.tgid};
+	if (BPF_CORE_READ(file, f_path.dentry) != BPF_CORE_READ(file, f_path.mnt, mnt_root))
+		__builtin_memcpy(word.name, starting.name, sizeof(word.name));
+	__u64 asked_ns = bpf_ktime_get_ns();
+	bpf_map_update_elem(&undecided, &starting.tgid, &asked_ns, BPF_ANY);
 	ask(&word, now);
 }
 
@@ -362,7 +398,7 @@ static __always_inline void select_moved(struct task_struct *task)
 
 	if (!all || !all->n)
 		return;
-	ask(&(struct up_started){.tgid = BPF_CORE_READ(task, tgid), .known = true}, all->grouped);
+	ask(&(struct up_started){.tgid = BPF_CORE_READ(task, tgid)}, all->grouped);
 }
 
 static __always_inline void select_ended(void)

@@ -131,7 +131,8 @@ static bool look_into(const struct probes *probes, struct place *place, int root
 /* As it was found earlier in the look at all processes that is under way. */
 static const struct place *known_place(const struct probes *probes, const struct place *wanted)
 {
-	for (size_t i = 0; probes->passing && i < probes->places.n; i++) {
+	/* pids of one container lie together: the newest first */
+	for (size_t i = probes->passing ? probes->places.n : 0; i-- > 0;) {
 		const struct place *place = &probes->places.at[i];
 		if (place->target == wanted->target && place->mount_ns == wanted->mount_ns &&
 		    place->root_dev == wanted->root_dev && place->root_ino == wanted->root_ino)
@@ -168,7 +169,7 @@ static void come_by(struct probes *probes, struct target *target, struct procvie
 	if (file)
 		superseded_add_user(file, view);
 	else if (!known && place.has_file && !is_at_home(probes, target, &place.file) &&
-		 target->superseded.n < MOST_FILES)
+		 target->superseded.n < MOST_FILES && procview_stat(view))
 		probe_file(probes, target, view, root_fd, &place.file);
 }
 
@@ -179,7 +180,7 @@ void elsewhere_selected(void *context, uint32_t filter, struct procview *view)
 	struct stat root;
 	struct err err;
 
-	if (probes->settling || !procview_root_stat(view, &root))
+	if (probes->settling || !place.mount_ns || !procview_root_stat(view, &root))
 		return;
 	place.root_dev = root.st_dev;
 	place.root_ino = root.st_ino;

@@ -3,30 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/vec.h"
 #include "kernel/privs.h"
-#include "kernel/select.h"
-#include "passes.h"
-#include "rule.h"
-#include "target/procpass.h"
 
 enum { UNNAMED_SECONDS = 1, FULL_SECONDS = 15 };
-
-time_t filters_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
 
 /* ---- rules ---- */
 
@@ -108,19 +94,46 @@ static void note_group(struct filters *filters, struct procview *view)
 							 .group = group});
 }
 
-void filters_look_at(struct filters *filters, const struct up_started *started)
+void filters_look_for_files(struct filters *filters, struct procview *view,
+			    const struct up_selected *entry)
 {
-	pid_t pid = (pid_t)started->tgid;
-	struct up_selected entry = {0};
+	ino_t ns = procview_mount_ns(view);
+
+	if (!ns || ns == filters->home_ns || (!procview_is_pinned(view) && !procview_pin(view)))
+		return;
+	procview_expect_start(view, entry->start_ticks);
+	for (uint32_t i = 0; i < filters->n; i++)
+		if (entry->itself[i] || entry->inherited[i])
+			filters->callbacks.elsewhere(filters->callbacks.context, i, view);
+}
+
+/* Its parent was decided on when it had been forked already. */
+static void inherit(struct filters *filters, struct procview *view, pid_t parent)
+{
+	struct up_selected entry;
+
+	if (!select_find(filters->select, parent, &entry) ||
+	    (!procview_is_pinned(view) && !procview_pin(view)) || !procview_is_process(view))
+		return;
+	for (uint32_t i = 0; i < filters->n; i++)
+		if (filters->filter[i].spec && filters->filter[i].spec->children &&
+		    (entry.itself[i] || entry.inherited[i]))
+			filters_decide(filters, i, view, true, true);
+}
+
+void filters_look_at(struct filters *filters, pid_t pid, const struct up_started *told)
+{
+	struct up_selected entry;
 	struct procview view;
 	bool has_group = false, by_pod = false;
 
+	bool selected = select_find(filters->select, pid, &entry);
 	procview_glance(&view, filters->proc_fd, pid);
-	if (started->known && !procview_pin(&view))
+	if (selected && !procview_pin(&view))
 		return;
 	procview_leads(&view);
-	procview_started(&view, started->name, sizeof(started->name));
-	bool selected = started->known && select_find(filters->select, pid, &entry);
+	if (told)
+		procview_started(&view, told->name, sizeof(told->name));
 	for (uint32_t i = 0; i < filters->n; i++) {
 		const struct spec_process *spec = filters->filter[i].spec;
 		if (!is_about_programs(&filters->filter[i]))
@@ -131,8 +144,15 @@ void filters_look_at(struct filters *filters, const struct up_started *started)
 		if (on || entry.itself[i])
 			filters_decide(filters, i, &view, false, on);
 	}
+	if (told && told->parent)
+		inherit(filters, &view, (pid_t)told->parent);
+	if (selected) {
+		memset(entry.itself, 0, sizeof(entry.itself)); /* decisions look for those */
+		filters_look_for_files(filters, &view, &entry);
+	}
 	/* A pod whose name is still to come is looked at again (groups_are_unnamed). */
-	if (!has_group && (selected || by_pod))
+	if (!has_group && (selected || by_pod) &&
+	    (procview_is_pinned(&view) || procview_pin(&view)))
 		note_group(filters, &view);
 	procview_close(&view);
 }
@@ -145,7 +165,7 @@ static void on_started(void *context, const struct up_started *started)
 		filters->callbacks.grouped(filters->callbacks.context, started->filter - 1,
 					   started->group);
 	else
-		filters_look_at(filters, started);
+		filters_look_at(filters, (pid_t)started->tgid, started);
 }
 
 /* ---- what a filter names may come to be something else ---- */
@@ -170,7 +190,7 @@ static bool follow_exe(struct filters *filters, uint32_t number)
 	struct filter *filter = &filters->filter[number];
 
 	if (!filter->spec || !(filter->rule.parts & UP_RULE_EXE) ||
-	    !rule_follow_exe(&filter->rule, filter->spec, &filter->exe_dev, &filter->exe_ino))
+	    !rule_follow_exe(&filter->rule, filter->spec, &filter->exe))
 		return false;
 	filters_put_rule(filters, number);
 	return true;
@@ -216,18 +236,42 @@ int filters_fd(const struct filters *filters)
 	return select_started_fd(filters->select);
 }
 
-/* Which pass is wanted now. */
+/* The kernel found no room for a process: it is tried again after a while. */
+static void note_full(struct filters *filters)
+{
+	uint64_t unselected = select_unheard(filters->select, UP_UNHEARD_SELECTED);
+
+	filters->is_full |= unselected != filters->unselected;
+	filters->unselected = unselected;
+}
+
+/* Whether something leads to another process, file or cgroup than it did. */
+static bool follow(struct filters *filters)
+{
+	bool more = false;
+
+	for (uint32_t i = 0; i < filters->n; i++) {
+		more |= follow_pidfile(filters, i);
+		more |= follow_cgroup(filters, i);
+		more |= follow_exe(filters, i);
+	}
+	return more;
+}
+
 static enum pass wanted_pass(struct filters *filters)
 {
-	time_t now = filters_now(), age = passes_age(&filters->passes, PASS_ALL, now);
-	bool all = missed_starts(filters);
+	time_t now = clock_now_s(), all = passes_age(&filters->passes, PASS_ALL, now),
+	       changing = passes_age(&filters->passes, PASS_CHANGING, now);
 
-	all |= groups_are_unnamed(filters->groups) && age >= UNNAMED_SECONDS;
-	all |= filters->is_full && age >= FULL_SECONDS;
-	for (uint32_t i = 0; i < filters->n; i++)
-		all |= follow_pidfile(filters, i) | follow_cgroup(filters, i) |
-		       follow_exe(filters, i);
-	return all ? PASS_ALL : passes_due(&filters->passes, now);
+	note_full(filters);
+	filters->again |= missed_starts(filters);
+	filters->again |= follow(filters);
+	if (filters->again || (filters->is_full && all >= FULL_SECONDS))
+		return PASS_ALL;
+	enum pass due = passes_due(&filters->passes, now);
+	if (groups_are_unnamed(filters->groups) && changing >= UNNAMED_SECONDS && due != PASS_ALL)
+		return PASS_CHANGING;
+	return due;
 }
 
 void filters_tick(struct filters *filters)
@@ -316,7 +360,7 @@ static void add_filter(struct filters *filters, const struct spec_process *spec,
 	filter->named = procmatch_pid(filter->match);
 	rule_make(&filter->rule, spec, filter->named);
 	if (filter->rule.parts & UP_RULE_EXE)
-		rule_follow_exe(&filter->rule, spec, &filter->exe_dev, &filter->exe_ino);
+		rule_follow_exe(&filter->rule, spec, &filter->exe);
 	if (filters->n <= at)
 		filters->n = at + 1;
 	kept[at] = true;
@@ -325,10 +369,19 @@ static void add_filter(struct filters *filters, const struct spec_process *spec,
 
 static void end_others(struct filters *filters, const bool *kept)
 {
-	for (uint32_t i = 0; i < filters->n; i++) {
-		if (!filters->filter[i].spec || kept[i])
+	bool ends[UP_FILTERS] = {false};
+	uint32_t n = filters->n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		ends[i] = filters->filter[i].spec && !kept[i];
+		if (ends[i])
+			end_filter(&filters->filter[i]);
+	}
+	while (filters->n && !filters->filter[filters->n - 1].spec)
+		filters->n--;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!ends[i])
 			continue;
-		end_filter(&filters->filter[i]);
 		filters_put_rule(filters, i);
 		select_clear(filters->select, i);
 	}

@@ -14,7 +14,7 @@
 
 struct filters;
 
-/* Called from filters_set(), filters_look() and filters_tick(), more than once for a process. */
+/* Called from most of the functions below, more than once for a process. */
 struct filters_callbacks {
 	void *context;
 	/* A process is about to be selected: tell its group, or 0. */
@@ -25,7 +25,7 @@ struct filters_callbacks {
 	void (*elsewhere)(void *context, uint32_t filter, struct procview *view);
 	/*
 	 * A look at all processes begins, or is over: what is there in one mount namespace is there
-	 * for all processes in it. What starts meanwhile is told of later by itself.
+	 * for all processes in it. A program that starts meanwhile is told of later by itself.
 	 */
 	void (*passing)(void *context, bool begins);
 };

@@ -19,9 +19,9 @@ struct filter {
 	struct procmatch *match;
 	struct up_rule rule;
 	struct up_rule found; /* its inodes are those that the pass under way has come upon */
-	dev_t exe_dev;	      /* of the file that `exe` led to when it was last looked at */
-	ino_t exe_ino;
-	pid_t named; /* what `pidfile` said when it was last looked at */
+	struct rule_file exe; /* at its path */
+	bool skipped;	      /* the pass under way is not for it */
+	pid_t named;	      /* what `pidfile` said when it was last looked at */
 };
 
 /* One of a pass' findings. */
@@ -46,13 +46,12 @@ struct filters {
 	size_t n_matches;
 	VEC(struct found) found;
 	struct passes passes;
-	enum pass passing; /* the kind of pass that is under way */
-	uint64_t unheard;  /* starts, at the last pass */
-	bool is_full;	   /* there was no room for a process; said once */
+	enum pass passing;   /* the kind of pass that is under way */
+	uint64_t unheard;    /* starts, at the last pass */
+	bool is_full;	     /* there was no room for a process; said once */
+	uint64_t unselected; /* how often the kernel found none, when it was last asked */
+	bool again;	     /* a look at everything could not be made */
 };
-
-/* Seconds of a clock that only goes forward. */
-time_t filters_now(void);
 
 /* Have the kernel programs know a filter's rule as it is now. */
 void filters_put_rule(struct filters *filters, uint32_t number);
@@ -62,10 +61,14 @@ void filters_decide(struct filters *filters, uint32_t number, struct procview *v
 		    bool on);
 
 /*
- * Decide on one process. Most programs that are started are nobody's business: these cost no more
- * than they have to. Others are known: selected until now, or moved.
+ * Decide on one process. `told`: what the kernel told of its start; NULL: nothing. Most programs
+ * that are started are nobody's business: these cost no more than they have to.
  */
-void filters_look_at(struct filters *filters, const struct up_started *started);
+void filters_look_at(struct filters *filters, pid_t pid, const struct up_started *told);
+
+/* Have the files of a process found that is selected already, in its container. */
+void filters_look_for_files(struct filters *filters, struct procview *view,
+			    const struct up_selected *entry);
 
 void filters_pass(struct filters *filters, enum pass kind);
 

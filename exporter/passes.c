@@ -7,20 +7,14 @@ static const time_t seconds_between[PASSES] = {
 	[PASS_ALL] = 600,
 };
 
-/* Passes that can wait are to take one part of so many of a CPU, yet not be put off for ever. */
-enum { PARTS = 2000 };
+/* Passes that can wait are to take one part of so many of a CPU, and yet come in this time. */
+enum { PARTS = 2000, PUT_OFF_SECONDS = 300 };
 
-/* A file that is not the executable any more may leave its inode to any other. */
-static bool knows_several(const struct up_rule *rule)
-{
-	return rule->exe[1].used;
-}
-
-enum pass passes_of(const struct spec_process *spec, const struct up_rule *rule)
+enum pass passes_of(const struct spec_process *spec, bool knows_others)
 {
 	if (spec->user || spec->comm)
 		return PASS_QUICK;
-	if (spec->cmdline || spec->pod || spec->namespace || knows_several(rule))
+	if (spec->cmdline || spec->pod || spec->namespace || knows_others)
 		return PASS_CHANGING;
 	return PASS_ALL;
 }
@@ -34,7 +28,7 @@ static time_t put_off(uint64_t cpu_ns)
 {
 	time_t seconds = (time_t)(cpu_ns * PARTS / 1000000000);
 
-	return seconds < seconds_between[PASS_ALL] ? seconds : seconds_between[PASS_ALL];
+	return seconds < PUT_OFF_SECONDS ? seconds : PUT_OFF_SECONDS;
 }
 
 static time_t wait_of(const struct passes *passes, enum pass pass)

@@ -5,10 +5,10 @@
 #ifndef EXPORTER_PASSES_H
 #define EXPORTER_PASSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
-#include "bpf/contract.h"
 #include "model/spec.h"
 
 /* By what may have changed; each is for the filters of those before it as well. */
@@ -25,8 +25,11 @@ struct passes {
 	time_t put_off_s[PASSES]; /* so long at least, for what it cost */
 };
 
-/* The first of the passes that are for a filter. */
-enum pass passes_of(const struct spec_process *spec, const struct up_rule *rule);
+/*
+ * The first of the passes that are for a filter. `knows_others`: its rule has inodes which are not
+ * at its path, and which may be given to any other file some day.
+ */
+enum pass passes_of(const struct spec_process *spec, bool knows_others);
 
 /* What is due, at a time in seconds. */
 enum pass passes_due(const struct passes *passes, time_t now);

@@ -100,24 +100,56 @@ static void set_name(struct up_rule *rule, const char *path)
 		memcpy(rule->name, name, strlen(name));
 }
 
-bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, dev_t *dev, ino_t *ino)
+static struct rule_file look_at(const char *path)
 {
-	struct up_rule now = *rule;
-	struct stat st;
+	struct rule_file file = {0};
+	struct stat st, link;
+
+	if (stat(path, &st) || lstat(path, &link))
+		return file;
+	file.dev = st.st_dev;
+	file.ino = st.st_ino;
+	file.changed = st.st_ctim;
+	file.link = link.st_ino;
+	return file;
+}
+
+static bool same_file(const struct rule_file *a, const struct rule_file *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
+/* An inode may be given again, and a link be switched between two names of one. */
+static bool same_look(const struct rule_file *a, const struct rule_file *b)
+{
+	return same_file(a, b) && a->link == b->link && a->changed.tv_sec == b->changed.tv_sec &&
+	       a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, struct rule_file *file)
+{
+	struct rule_file now = look_at(spec->exe);
+	bool same = same_file(&now, file);
+	struct up_rule before = *rule;
 	char real[PATH_MAX];
 
-	if (stat(spec->exe, &st))
-		st = (struct stat){0};
-	if (st.st_dev == *dev && st.st_ino == *ino)
+	if (same_look(&now, file))
 		return false;
+	*file = now;
 	if (realpath(spec->exe, real))
-		set_name(&now, real);
-	*dev = st.st_dev;
-	*ino = st.st_ino;
-	*rule = now;
-	if (st.st_ino)
-		rule_learn_exe(rule, st.st_dev, st.st_ino);
-	return true;
+		set_name(rule, real);
+	if (now.ino)
+		rule_learn_exe(rule, now.dev, now.ino);
+	return !same || memcmp(before.name, rule->name, sizeof(before.name)) != 0;
+}
+
+bool rule_knows_others(const struct up_rule *rule, const struct rule_file *file)
+{
+	for (size_t i = 0; i < UP_RULE_INODES; i++)
+		if (rule->exe[i].used &&
+		    (rule->exe[i].ino != file->ino || rule->exe[i].dev != kernel_dev(file->dev)))
+			return true;
+	return false;
 }
 
 static bool knows_all_of(const struct up_rule *rule, const struct up_rule *other)

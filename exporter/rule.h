@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "bpf/contract.h"
 #include "model/spec.h"
@@ -26,11 +27,22 @@ bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec);
 /* Remember an inode that the filter's executable has, as the newest; whether it is a new one. */
 bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino);
 
+/* What the path of `exe` led to when it was last looked at; zero: nothing. */
+struct rule_file {
+	dev_t dev;
+	ino_t ino, link; /* link: of what is at the path itself */
+	struct timespec changed;
+};
+
 /*
- * The path of `exe` leads to another file than this one (0: none), which is noted, with the name
- * that it has behind symbolic links: whether the rule changed.
+ * The path of `exe` leads to another file than `file`, which is updated, or to one with another
+ * name behind a symbolic link: whether the rule changed. A folder on the way that is a link, and
+ * comes to lead to another name of the same file, is not noticed.
  */
-bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, dev_t *dev, ino_t *ino);
+bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, struct rule_file *file);
+
+/* Whether the rule knows inodes besides that of `file`. */
+bool rule_knows_others(const struct up_rule *rule, const struct rule_file *file);
 
 /* Whether the two rules know the same inodes, in whatever order. */
 bool rule_same_exes(const struct up_rule *a, const struct up_rule *b);

@@ -117,7 +117,7 @@ static void forget_ended(struct superseded *file, bool all)
 {
 	_cleanup_close_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	for (size_t i = file->users.n; i-- > 0;) {
+	for (size_t i = proc_fd < 0 ? 0 : file->users.n; i-- > 0;) {
 		if (!is_there(&file->users.at[i], proc_fd))
 			file->users.at[i] = file->users.at[--file->users.n];
 		else if (!all)

@@ -41,7 +41,7 @@ struct target {
 /* Where processes have the same file at the path of a target. */
 struct place {
 	const struct target *target;
-	ino_t mount_ns; /* 0: not of a process, but where the target's own path leads */
+	ino_t mount_ns;
 	dev_t root_dev;
 	ino_t root_ino;
 	bool has_file;

@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 enum { BATCH = 256 }; /* more than a bucket ever holds */
 
@@ -213,8 +214,15 @@ int select_started_fd(const struct select *select)
 void select_each_started(struct select *select, select_visit *visit, void *context)
 {
 	struct visit now = {visit, context};
+	uint64_t began_ns = clock_now_ns();
+	struct up_filters all;
+	uint32_t zero = 0;
 
 	current = &now;
-	ring_buffer__consume(select->started);
+	int n = ring_buffer__consume(select->started);
 	current = NULL;
+	if (n <= 0 || object_find(select->object->map_filters, &zero, &all))
+		return;
+	all.heard_ns = began_ns;
+	object_map_set(select->object->map_filters, 0, &all);
 }

@@ -4,11 +4,12 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/vec.h"
 
+#define MAX_UNNAMED 256
 #define MAX_ENTRIES 4096 /* the kubelet runs some hundreds; logs of ended ones stay for a while */
 
 struct pod {
@@ -21,6 +22,7 @@ struct podnames {
 	uint64_t reread_ns, read_ns; /* read_ns: when it was read last; 0: never */
 	struct arena arena;	     /* of the table */
 	VEC(struct pod) list;
+	VEC(char *) unnamed; /* uids that were asked for, and had no folder; owned */
 };
 
 struct podnames *podnames_new(const char *folder, uint64_t reread_ns)
@@ -33,10 +35,18 @@ struct podnames *podnames_new(const char *folder, uint64_t reread_ns)
 	return pods;
 }
 
+static void forget_unnamed(struct podnames *pods)
+{
+	while (pods->unnamed.n)
+		free(pods->unnamed.at[--pods->unnamed.n]);
+}
+
 void podnames_free(struct podnames *pods)
 {
 	if (!pods)
 		return;
+	forget_unnamed(pods);
+	vec_fini(&pods->unnamed);
 	arena_fini(&pods->arena);
 	vec_fini(&pods->list);
 	free(pods->folder);
@@ -91,29 +101,37 @@ static const struct podname *search(const struct podnames *pods, const char *uid
 	return found ? &found->name : NULL;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 const struct podname *podnames_find_new(struct podnames *pods, const char *uid)
 {
-	pods->read_ns = now_ns();
+	pods->read_ns = clock_now_ns();
 	read_folder(pods);
 	return search(pods, uid);
 }
 
+static bool is_unnamed(const struct podnames *pods, const char *uid)
+{
+	for (size_t i = 0; i < pods->unnamed.n; i++)
+		if (!strcmp(pods->unnamed.at[i], uid))
+			return true;
+	return false;
+}
+
+/* The folder is read at once for a pod that was never asked for: it has just begun. */
 const struct podname *podnames_find(struct podnames *pods, const char *uid)
 {
 	const struct podname *found = search(pods, uid);
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
+	bool fresh = pods->read_ns && now - pods->read_ns < pods->reread_ns;
 
-	if (found || (pods->read_ns && now - pods->read_ns < pods->reread_ns))
+	if (found || (fresh && is_unnamed(pods, uid)))
 		return found;
-	return podnames_find_new(pods, uid);
+	found = podnames_find_new(pods, uid);
+	if (found || is_unnamed(pods, uid))
+		return found;
+	if (pods->unnamed.n == MAX_UNNAMED)
+		forget_unnamed(pods);
+	*vec_push(&pods->unnamed) = alloc_strdup(uid);
+	return NULL;
 }
 
 bool podnames_has_any(const struct podnames *pods)

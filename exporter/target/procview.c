@@ -23,6 +23,7 @@ void procview_glance(struct procview *view, int proc_fd, pid_t pid)
 	view->proc_fd = proc_fd;
 	view->asked = view->known = 0;
 	view->leads = false;
+	view->wanted_start = 0;
 	view->exe_name = NULL;
 }
 
@@ -165,7 +166,16 @@ static bool ask_stat(struct procview *view)
 
 const struct procview_stat *procview_stat(struct procview *view)
 {
-	return learn(view, STAT, ask_stat) ? &view->stat : NULL;
+	bool known = learn(view, STAT, ask_stat);
+
+	if (known && view->wanted_start && view->stat.start_ticks != view->wanted_start)
+		return NULL;
+	return known ? &view->stat : NULL;
+}
+
+void procview_expect_start(struct procview *view, uint64_t start_ticks)
+{
+	view->wanted_start = start_ticks;
 }
 
 /* The file `comm` costs the kernel a small part of what `stat` does. */

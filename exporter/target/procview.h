@@ -37,7 +37,8 @@ struct procview {
 	int proc_fd; /* of a glance: of /proc; else -1 */
 	unsigned asked, known;
 	bool leads;
-	const char *exe_name; /* NULL: not told */
+	uint64_t wanted_start; /* 0: any */
+	const char *exe_name;  /* NULL: not told */
 	struct procview_stat stat;
 	pid_t tgid;
 	uid_t uid;
@@ -73,6 +74,12 @@ void procview_leads(struct procview *view);
 void procview_started(struct procview *view, const char *exe_name, size_t room);
 /* Whether its executable may be at this path, by what was told; true where nothing was. */
 bool procview_may_run(const struct procview *view, const char *path);
+
+/*
+ * It is the process that began at this time (procview_stat), or there is none: the time of its
+ * start is looked at with its stat.
+ */
+void procview_expect_start(struct procview *view, uint64_t start_ticks);
 
 /* What follows returns NULL or false for a fact that cannot be had, for lack of rights perhaps. */
 

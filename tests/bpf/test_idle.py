@@ -95,7 +95,7 @@ class Idle(unittest.TestCase):
             seconds = time.monotonic() - began
             share = (cpu_seconds(e.pid) - cpu) / seconds * 100
             # the last one was up to a few seconds before
-            passes = (seconds + 5) // PASS_SECONDS * 2 * PROCESSES
+            passes = (seconds + 5) // PASS_SECONDS * PROCESSES
             read = reads(e.pid) - read - passes
             print(f"{share:.3f}% of a CPU over {seconds:.0f} s; {starts} starts, {read / starts:.2f} "
                   "reads each", file=sys.stderr)

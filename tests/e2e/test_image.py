@@ -211,19 +211,32 @@ class Image(unittest.TestCase):
         self.assertEqual(daemon.stop(), 0)
 
     def test_each_tier(self):
+        """A host's program, and one that is in another container's image only."""
         program = os.path.join(self.folder, "tiers")
         shutil.copy(victim.path("threads"), program)
         os.chmod(program, 0o755)
+        import_image(os.path.dirname(victim.path("threads.static")), PROGRAM, "threads.static")
+        text = config(target("/host" + program, "work", name="host"),
+                      target("/threads.static", "work", name="other",
+                             process={"exe": "/threads.static"}))
         for tier in TIERS:
             if tier_missing(tier):
                 self.skipTest(tier_missing(tier))
             with self.subTest(tier=tier):
-                daemon = self.daemon(config(target("/host" + program, "work")), tier)
+                daemon = self.daemon(text, tier)
+                other = Container("--interactive", image=PROGRAM,
+                                  command=("/threads.static", "50", "2"))
+                self.addCleanup(other.remove)
+                wait_until(lambda d=daemon: d.scrape().value(
+                    "uprobe_exporter_probe_attached", target="other") == 1, 60, "attached")
                 with Victim(program, 100, 2) as v:
                     v.round()
-                now = daemon.scrape()
-                self.assertEqual(now.value(DURATION + "_count", function="work"), 200)
-                self.assertEqual(now.value("uprobe_exporter_kernel_tier_info", tier=tier), 1)
+                other.make_calls()
+                for name, calls in (("host", 200), ("other", 100)):
+                    wait_until(lambda d=daemon, n=name, c=calls: d.scrape().value(
+                        DURATION + "_count", target=n) == c, 60, name)
+                self.assertEqual(daemon.scrape().value("uprobe_exporter_kernel_tier_info",
+                                                       tier=tier), 1)
                 self.assertEqual(daemon.stop(), 0)
 
     def test_programs_that_containers_have_themselves(self):

@@ -69,6 +69,20 @@ static void new_pods_are_read_but_not_too_often(void **state)
 	podnames_free(pods);
 }
 
+/* A pod that nobody has asked for yet has just begun. */
+static void a_pod_that_is_asked_for_first_is_read_at_once(void **state)
+{
+	struct podnames *pods = podnames_new(folder, 1000000 * 1000000ULL);
+
+	(void)state;
+	assert_null(podnames_find(pods, A));
+	make("default_web-0_" A);
+	make("default_web-1_" B);
+	assert_string_equal(podnames_find(pods, B)->name, "web-1");
+	assert_string_equal(podnames_find(pods, A)->name, "web-0"); /* read with it */
+	podnames_free(pods);
+}
+
 static void without_a_folder_nothing_is_known(void **state)
 {
 	struct podnames *pods = podnames_new("/nonexistent/pods", 0);
@@ -85,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(names_are_found),
 		EACH(new_pods_are_read_but_not_too_often),
+		EACH(a_pod_that_is_asked_for_first_is_read_at_once),
 		EACH(without_a_folder_nothing_is_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
