@@ -312,11 +312,14 @@ struct up_started {
 	__u32 tgid;
 	/* Not 0: this filter selected it, less 1, in this group; it may have ended by now. */
 	__u32 filter, group;
-	__u32 parent; /* not 0: it was forked by this one, of which the exporter had not heard yet
-		       */
+	/*
+	 * Not 0: it was forked by this one, of which the exporter had not heard yet; and the first
+	 * in the line of such ones.
+	 */
+	__u32 parent, root, spare;
 	char name[UP_RULE_NAME]; /* the last part of the executable's path, cut; "": not told */
 };
-_Static_assert(sizeof(struct up_started) == 16 + UP_RULE_NAME, "no padding in up_started");
+_Static_assert(sizeof(struct up_started) == 24 + UP_RULE_NAME, "no padding in up_started");
 
 #define UP_STARTED_BYTES  (1 << 20)
 #define UP_UNDECIDED_ROOM 4096

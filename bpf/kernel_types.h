@@ -35,12 +35,16 @@ struct address_space {
 	struct rb_root_cached i_mmap; /* all mappings of a file */
 };
 
+struct dentry;
+
 struct super_block {
 	unsigned int s_dev;
+	struct dentry *s_root;
 };
 
 struct inode {
 	unsigned long i_ino;
+	unsigned int i_nlink;
 	struct super_block *i_sb;
 	struct address_space *i_mapping;
 };

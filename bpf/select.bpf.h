@@ -75,13 +75,19 @@ struct {
 	__uint(max_entries, UP_STARTED_BYTES);
 } started SEC(".maps");
 
-/* tgid → when the exporter was asked about it: what it forks before the answer is asked about too.
+/* tgid → when the exporter was asked about it: what it forks before the answer is asked about too,
+ * and so on: `root` is who began that.
  */
+struct undecided {
+	__u64 since_ns;
+	__u32 root, spare;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, UP_UNDECIDED_ROOM);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct undecided);
 } undecided SEC(".maps");
 
 struct {
@@ -190,18 +196,34 @@ static __always_inline void ask(const struct up_started *word, bool now)
 		count_unheard(UP_UNHEARD_STARTED);
 }
 
+/* Who is asked about, and was not answered for when it forked or started a program; 0: decided. */
+static __always_inline __u32 undecided_root(__u32 tgid, const struct up_filters *all)
+{
+	struct undecided *found = bpf_map_lookup_elem(&undecided, &tgid);
+
+	return found && found->since_ns >= all->heard_ns ? found->root : 0;
+}
+
+static __always_inline void note_undecided(__u32 tgid, __u32 root)
+{
+	struct undecided entry = {.since_ns = bpf_ktime_get_ns(), .root = root};
+
+	bpf_map_update_elem(&undecided, &tgid, &entry, BPF_ANY);
+}
+
 /* What is decided of the parent later would not be inherited by a child that there is already. */
 static __always_inline void ask_with_parent(__u32 tgid)
 {
 	struct up_started word = {.tgid = tgid, .parent = bpf_get_current_pid_tgid() >> 32};
-	__u64 *since = bpf_map_lookup_elem(&undecided, &word.parent);
 	__u32 zero = 0;
 	struct up_filters *all = bpf_map_lookup_elem(&filters, &zero);
 
-	if (!since || !all || !all->n || *since < all->heard_ns)
+	if (!all || !all->n)
 		return;
-	__u64 copy = *since;
-	bpf_map_update_elem(&undecided, &tgid, &copy, BPF_ANY);
+	word.root = undecided_root(word.parent, all);
+	if (!word.root)
+		return;
+	note_undecided(tgid, word.root);
 	ask(&word, false);
 }
 
@@ -236,7 +258,7 @@ struct starting {
 	char name[UP_RULE_NAME]; /* of its file, padded with NULs */
 	__u64 ino;
 	__u32 dev, tgid, group; /* group: of its cgroup; 0: not known, or nobody asks */
-	bool asks, is_abroad;
+	bool asks, is_abroad;	/* is_abroad: what the kernel decides is to be looked at as well */
 };
 
 /* The name is that of this path to the file: other hard links have others. */
@@ -372,7 +394,11 @@ static __always_inline void select_started(__u32 old_pid)
 				  BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	if (all->grouped)
 		starting.group = group_of_cgroup();
+	struct dentry *mounted = BPF_CORE_READ(file, f_path.mnt, mnt_root);
 	starting.is_abroad = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum) != all->home_ns;
+	/* Another folder may have the file under the same name. */
+	starting.is_abroad |=
+		BPF_CORE_READ(inode, i_nlink) > 1 || mounted != BPF_CORE_READ(inode, i_sb, s_root);
 	for (__u32 i = 0; i < UP_FILTERS; i++) {
 		if (i >= all->n)
 			break;
@@ -383,10 +409,10 @@ static __always_inline void select_started(__u32 old_pid)
 	if (!now && !starting.asks)
 		return;
 	struct up_started word = {.tgid = starting.tgid};
-	if (BPF_CORE_READ(file, f_path.dentry) != BPF_CORE_READ(file, f_path.mnt, mnt_root))
+	if (BPF_CORE_READ(file, f_path.dentry) != mounted)
 		__builtin_memcpy(word.name, starting.name, sizeof(word.name));
-	__u64 asked_ns = bpf_ktime_get_ns();
-	bpf_map_update_elem(&undecided, &starting.tgid, &asked_ns, BPF_ANY);
+	__u32 root = undecided_root(starting.tgid, all);
+	note_undecided(starting.tgid, root ? root : starting.tgid);
 	ask(&word, now);
 }
 

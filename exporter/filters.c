@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "kernel/privs.h"
 
-enum { UNNAMED_SECONDS = 1, FULL_SECONDS = 15 };
+enum { UNNAMED_SECONDS = 1, REREAD_SECONDS = 2, FULL_SECONDS = 15 };
 
 /* ---- rules ---- */
 
@@ -107,18 +107,30 @@ void filters_look_for_files(struct filters *filters, struct procview *view,
 			filters->callbacks.elsewhere(filters->callbacks.context, i, view);
 }
 
-/* Its parent was decided on when it had been forked already. */
-static void inherit(struct filters *filters, struct procview *view, pid_t parent)
+/* It had been forked already when an ancestor was decided on. */
+static void inherit(struct filters *filters, struct procview *view, pid_t ancestor)
 {
 	struct up_selected entry;
 
-	if (!select_find(filters->select, parent, &entry) ||
-	    (!procview_is_pinned(view) && !procview_pin(view)) || !procview_is_process(view))
+	if (!select_find(filters->select, ancestor, &entry) ||
+	    (!procview_is_pinned(view) && !procview_pin(view)) || !procview_is_process(view) ||
+	    entry.start_ticks > procview_stat(view)->start_ticks)
 		return;
 	for (uint32_t i = 0; i < filters->n; i++)
 		if (filters->filter[i].spec && filters->filter[i].spec->children &&
 		    (entry.itself[i] || entry.inherited[i]))
 			filters_decide(filters, i, view, true, true);
+}
+
+/* Before what is selected is not any more, links are followed anew: they may lead to it now. */
+static bool fits(struct filter *filter, struct procview *view, bool selected)
+{
+	if (procmatch_matches(filter->match, view))
+		return true;
+	if (!selected || !(filter->rule.parts & UP_RULE_EXE))
+		return false;
+	procmatch_refresh(filter->match);
+	return procmatch_matches(filter->match, view);
 }
 
 void filters_look_at(struct filters *filters, pid_t pid, const struct up_started *told)
@@ -139,21 +151,24 @@ void filters_look_at(struct filters *filters, pid_t pid, const struct up_started
 		if (!is_about_programs(&filters->filter[i]))
 			continue;
 		by_pod |= spec->pod || spec->namespace;
-		bool on = procmatch_matches(filters->filter[i].match, &view);
+		bool on = fits(&filters->filter[i], &view, entry.itself[i]);
 		has_group |= on; /* decisions tell it */
 		if (on || entry.itself[i])
 			filters_decide(filters, i, &view, false, on);
 	}
 	if (told && told->parent)
 		inherit(filters, &view, (pid_t)told->parent);
+	if (told && told->root && told->root != told->parent)
+		inherit(filters, &view, (pid_t)told->root);
 	if (selected) {
 		memset(entry.itself, 0, sizeof(entry.itself)); /* decisions look for those */
 		filters_look_for_files(filters, &view, &entry);
 	}
-	/* A pod whose name is still to come is looked at again (groups_are_unnamed). */
+	/* A pod whose name is still to come is looked at again (wanted_pass). */
 	if (!has_group && (selected || by_pod) &&
 	    (procview_is_pinned(&view) || procview_pin(&view)))
 		note_group(filters, &view);
+	filters->again |= procview_is_starved(&view);
 	procview_close(&view);
 }
 
@@ -185,15 +200,30 @@ static bool follow_cgroup(struct filters *filters, uint32_t number)
  * Another file is at the path of `exe`, whose processes count from the first instruction on.
  * Whether a pass has to find who runs the one before.
  */
-static bool follow_exe(struct filters *filters, uint32_t number)
+static bool follow_exe(struct filters *filters, uint32_t number, bool closely)
 {
 	struct filter *filter = &filters->filter[number];
 
 	if (!filter->spec || !(filter->rule.parts & UP_RULE_EXE) ||
-	    !rule_follow_exe(&filter->rule, filter->spec, &filter->exe))
+	    !rule_follow_exe(&filter->rule, filter->spec, &filter->exe, closely))
 		return false;
 	filters_put_rule(filters, number);
 	return true;
+}
+
+/* The process that is named begins after its pidfile is there, or has the number of an ended one.
+ */
+static bool has_come(struct filters *filters, uint32_t number, pid_t pid)
+{
+	struct up_selected entry;
+	struct procview view;
+
+	if (select_find(filters->select, pid, &entry) && entry.itself[number])
+		return false; /* the kernel takes it out when the process ends */
+	procview_glance(&view, filters->proc_fd, pid);
+	bool come = procmatch_matches(filters->filter[number].match, &view);
+	procview_close(&view);
+	return come;
 }
 
 /* Another process is named, or none: whether a pass has to find it. */
@@ -206,7 +236,7 @@ static bool follow_pidfile(struct filters *filters, uint32_t number)
 	procmatch_refresh(filter->match);
 	pid_t named = procmatch_pid(filter->match);
 	if (named == filter->named)
-		return false;
+		return named && !filter->rule.parts && has_come(filters, number, named);
 	filter->named = named;
 	if (filter->rule.parts & UP_RULE_PID) {
 		rule_set_pid(&filter->rule, named);
@@ -248,12 +278,15 @@ static void note_full(struct filters *filters)
 /* Whether something leads to another process, file or cgroup than it did. */
 static bool follow(struct filters *filters)
 {
-	bool more = false;
+	time_t now = clock_now_s();
+	bool more = false, closely = now != filters->followed;
+
+	filters->followed = now;
 
 	for (uint32_t i = 0; i < filters->n; i++) {
 		more |= follow_pidfile(filters, i);
 		more |= follow_cgroup(filters, i);
-		more |= follow_exe(filters, i);
+		more |= follow_exe(filters, i, closely);
 	}
 	return more;
 }
@@ -269,7 +302,9 @@ static enum pass wanted_pass(struct filters *filters)
 	if (filters->again || (filters->is_full && all >= FULL_SECONDS))
 		return PASS_ALL;
 	enum pass due = passes_due(&filters->passes, now);
-	if (groups_are_unnamed(filters->groups) && changing >= UNNAMED_SECONDS && due != PASS_ALL)
+	bool unnamed = groups_are_unnamed(filters->groups) && changing >= UNNAMED_SECONDS;
+	unnamed |= podnames_may_come(filters->pods) && changing >= REREAD_SECONDS;
+	if (unnamed && due != PASS_ALL)
 		return PASS_CHANGING;
 	return due;
 }
@@ -360,7 +395,7 @@ static void add_filter(struct filters *filters, const struct spec_process *spec,
 	filter->named = procmatch_pid(filter->match);
 	rule_make(&filter->rule, spec, filter->named);
 	if (filter->rule.parts & UP_RULE_EXE)
-		rule_follow_exe(&filter->rule, spec, &filter->exe);
+		rule_follow_exe(&filter->rule, spec, &filter->exe, true);
 	if (filters->n <= at)
 		filters->n = at + 1;
 	kept[at] = true;

@@ -46,6 +46,7 @@ struct filters {
 	size_t n_matches;
 	VEC(struct found) found;
 	struct passes passes;
+	time_t followed;     /* when links were last followed closely */
 	enum pass passing;   /* the kind of pass that is under way */
 	uint64_t unheard;    /* starts, at the last pass */
 	bool is_full;	     /* there was no room for a process; said once */

@@ -100,6 +100,16 @@ static void set_name(struct up_rule *rule, const char *path)
 		memcpy(rule->name, name, strlen(name));
 }
 
+/* FNV-1a (draft-eastlake-fnv): which path, for comparing only. */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return hash;
+}
+
 static struct rule_file look_at(const char *path)
 {
 	struct rule_file file = {0};
@@ -111,6 +121,7 @@ static struct rule_file look_at(const char *path)
 	file.ino = st.st_ino;
 	file.changed = st.st_ctim;
 	file.link = link.st_ino;
+	file.link_changed = link.st_ctim;
 	return file;
 }
 
@@ -119,28 +130,37 @@ static bool same_file(const struct rule_file *a, const struct rule_file *b)
 	return a->dev == b->dev && a->ino == b->ino;
 }
 
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
 /* An inode may be given again, and a link be switched between two names of one. */
 static bool same_look(const struct rule_file *a, const struct rule_file *b)
 {
-	return same_file(a, b) && a->link == b->link && a->changed.tv_sec == b->changed.tv_sec &&
-	       a->changed.tv_nsec == b->changed.tv_nsec;
+	return same_file(a, b) && a->link == b->link && same_time(&a->changed, &b->changed) &&
+	       same_time(&a->link_changed, &b->link_changed);
 }
 
-bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, struct rule_file *file)
+bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, struct rule_file *file,
+		     bool closely)
 {
 	struct rule_file now = look_at(spec->exe);
 	bool same = same_file(&now, file);
-	struct up_rule before = *rule;
 	char real[PATH_MAX];
 
-	if (same_look(&now, file))
+	if (same_look(&now, file) && !closely)
 		return false;
-	*file = now;
-	if (realpath(spec->exe, real))
+	now.path_hash = file->path_hash;
+	if (realpath(spec->exe, real)) {
 		set_name(rule, real);
+		now.path_hash = hash_of(real);
+	}
 	if (now.ino)
 		rule_learn_exe(rule, now.dev, now.ino);
-	return !same || memcmp(before.name, rule->name, sizeof(before.name)) != 0;
+	same &= now.path_hash == file->path_hash;
+	*file = now;
+	return !same;
 }
 
 bool rule_knows_others(const struct up_rule *rule, const struct rule_file *file)

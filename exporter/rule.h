@@ -31,15 +31,17 @@ bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino);
 struct rule_file {
 	dev_t dev;
 	ino_t ino, link; /* link: of what is at the path itself */
-	struct timespec changed;
+	struct timespec changed, link_changed;
+	uint64_t path_hash; /* of where symbolic links lead */
 };
 
 /*
- * The path of `exe` leads to another file than `file`, which is updated, or to one with another
- * name behind a symbolic link: whether the rule changed. A folder on the way that is a link, and
- * comes to lead to another name of the same file, is not noticed.
+ * The path of `exe` leads to another file than `file`, which is updated, or to another path behind
+ * symbolic links: whether the rule changed, or who matches. Folders on the way that are links are
+ * looked at only `closely`.
  */
-bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, struct rule_file *file);
+bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, struct rule_file *file,
+		     bool closely);
 
 /* Whether the rule knows inodes besides that of `file`. */
 bool rule_knows_others(const struct up_rule *rule, const struct rule_file *file);

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 
 #define MAX_UNNAMED 256
+#define COME_NS	    10000000000U /* how long the kubelet may take to make a folder */
 #define MAX_ENTRIES 4096 /* the kubelet runs some hundreds; logs of ended ones stay for a while */
 
 struct pod {
@@ -17,12 +18,17 @@ struct pod {
 	struct podname name;
 };
 
+struct unnamed {
+	char *uid; /* owned */
+	uint64_t since_ns;
+};
+
 struct podnames {
 	char *folder;
 	uint64_t reread_ns, read_ns; /* read_ns: when it was read last; 0: never */
 	struct arena arena;	     /* of the table */
 	VEC(struct pod) list;
-	VEC(char *) unnamed; /* uids that were asked for, and had no folder; owned */
+	VEC(struct unnamed) unnamed; /* that were asked for, and had no folder */
 };
 
 struct podnames *podnames_new(const char *folder, uint64_t reread_ns)
@@ -38,7 +44,7 @@ struct podnames *podnames_new(const char *folder, uint64_t reread_ns)
 static void forget_unnamed(struct podnames *pods)
 {
 	while (pods->unnamed.n)
-		free(pods->unnamed.at[--pods->unnamed.n]);
+		free(pods->unnamed.at[--pods->unnamed.n].uid);
 }
 
 void podnames_free(struct podnames *pods)
@@ -111,7 +117,7 @@ const struct podname *podnames_find_new(struct podnames *pods, const char *uid)
 static bool is_unnamed(const struct podnames *pods, const char *uid)
 {
 	for (size_t i = 0; i < pods->unnamed.n; i++)
-		if (!strcmp(pods->unnamed.at[i], uid))
+		if (!strcmp(pods->unnamed.at[i].uid, uid))
 			return true;
 	return false;
 }
@@ -130,8 +136,19 @@ const struct podname *podnames_find(struct podnames *pods, const char *uid)
 		return found;
 	if (pods->unnamed.n == MAX_UNNAMED)
 		forget_unnamed(pods);
-	*vec_push(&pods->unnamed) = alloc_strdup(uid);
+	*vec_push(&pods->unnamed) = (struct unnamed){alloc_strdup(uid), now};
 	return NULL;
+}
+
+bool podnames_may_come(const struct podnames *pods)
+{
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < pods->unnamed.n; i++)
+		if (now - pods->unnamed.at[i].since_ns < COME_NS &&
+		    !search(pods, pods->unnamed.at[i].uid))
+			return true;
+	return false;
 }
 
 bool podnames_has_any(const struct podnames *pods)

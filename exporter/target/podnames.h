@@ -24,6 +24,8 @@ void podnames_free(struct podnames *pods);
 
 /* NULL when unknown; lives until the next call. */
 const struct podname *podnames_find(struct podnames *pods, const char *uid);
+/* Whether a pod that was asked for a short time ago may still get its name. */
+bool podnames_may_come(const struct podnames *pods);
 
 /* The same, having read the folder just now: for a pod that was never asked for. */
 const struct podname *podnames_find_new(struct podnames *pods, const char *uid);

@@ -23,8 +23,15 @@ void procview_glance(struct procview *view, int proc_fd, pid_t pid)
 	view->proc_fd = proc_fd;
 	view->asked = view->known = 0;
 	view->leads = false;
+	view->starved = false;
 	view->wanted_start = 0;
 	view->exe_name = NULL;
+}
+
+/* Not there, or not to be had for want of something that is ours. */
+static void note_failure(struct procview *view)
+{
+	view->starved |= errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
 bool procview_pin(struct procview *view)
@@ -33,6 +40,8 @@ bool procview_pin(struct procview *view)
 
 	snprintf(name, sizeof(name), "%d", (int)view->pid);
 	view->fd = openat(view->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (view->fd < 0)
+		note_failure(view);
 	view->proc_fd = -1;
 	view->asked = view->known = 0;
 	view->exe_name = NULL; /* it may have started another since */
@@ -42,6 +51,11 @@ bool procview_pin(struct procview *view)
 bool procview_is_pinned(const struct procview *view)
 {
 	return view->fd >= 0;
+}
+
+bool procview_is_starved(const struct procview *view)
+{
+	return view->starved;
 }
 
 bool procview_open(struct procview *view, int proc_fd, pid_t pid)
@@ -76,11 +90,14 @@ static struct place place_of(const struct procview *view, const char *name)
 	return place;
 }
 
-static int open_file(const struct procview *view, const char *name, int flags)
+static int open_file(struct procview *view, const char *name, int flags)
 {
 	struct place place = place_of(view, name);
+	int fd = openat(place.folder_fd, place.name, flags | O_CLOEXEC);
 
-	return openat(place.folder_fd, place.name, flags | O_CLOEXEC);
+	if (fd < 0)
+		note_failure(view);
+	return fd;
 }
 
 static bool stat_file(const struct procview *view, const char *name, struct stat *st)
@@ -91,7 +108,7 @@ static bool stat_file(const struct procview *view, const char *name, struct stat
 }
 
 /* Up to `room` bytes of a file: how many, or -1. One read gives all that there is. */
-static ssize_t read_file(const struct procview *view, const char *name, char *text, size_t room)
+static ssize_t read_file(struct procview *view, const char *name, char *text, size_t room)
 {
 	ssize_t n = 0;
 	int fd = open_file(view, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -253,9 +270,11 @@ void procview_started(struct procview *view, const char *exe_name, size_t room)
 
 bool procview_may_run(const struct procview *view, const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	size_t length = strlen(path), end = view->exe_name ? strlen(view->exe_name) : 0;
 
-	return !view->exe_name || !strcmp(slash ? slash + 1 : path, view->exe_name);
+	/* of a memfd, the name may hold slashes */
+	return !view->exe_name || (length > end && path[length - end - 1] == '/' &&
+				   !strcmp(path + length - end, view->exe_name));
 }
 
 static bool ask_exe(struct procview *view)

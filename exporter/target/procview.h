@@ -36,7 +36,7 @@ struct procview {
 	int fd;	     /* of /proc/PID; -1: it is not there, or this is a glance */
 	int proc_fd; /* of a glance: of /proc; else -1 */
 	unsigned asked, known;
-	bool leads;
+	bool leads, starved;
 	uint64_t wanted_start; /* 0: any */
 	const char *exe_name;  /* NULL: not told */
 	struct procview_stat stat;
@@ -80,6 +80,9 @@ bool procview_may_run(const struct procview *view, const char *path);
  * start is looked at with its stat.
  */
 void procview_expect_start(struct procview *view, uint64_t start_ticks);
+
+/* A fact was not to be had for want of descriptors or memory: to be asked for again later. */
+bool procview_is_starved(const struct procview *view);
 
 /* What follows returns NULL or false for a fact that cannot be had, for lack of rights perhaps. */
 

@@ -1,10 +1,13 @@
 """Processes that start in ways that the kernel programs cannot decide on by themselves."""
 
+import os
+import shutil
 import unittest
 
+import victim
 from exporter import Exporter, setUpModule
 from test_processes import copied, count, counting
-from victim import Victim
+from victim import Victim, wait_until
 
 
 class Starts(unittest.TestCase):
@@ -23,14 +26,15 @@ class Starts(unittest.TestCase):
         """What they start is a descendant's program."""
         file = copied("lingers")
         with Exporter(counting(file, exe='"*/tree?"', children="true")) as e:
-            with Victim(copied("trees"), "early", 10, 5, 1, file) as v:
-                e.settle()
-                self.assertEqual(v.round()["well"], 10)
-            self.assertEqual(count(e), 50)
+            for depth, total in ((1, 50), (2, 100)):
+                with Victim(copied("trees"), "early", 10, 5, depth, file) as v:
+                    e.settle()
+                    self.assertEqual(v.round()["well"], 10 * depth)
+                self.assertEqual(count(e), total)
             with Victim(copied("others"), "early", 10, 5, 1, file) as v:
                 e.settle()
                 v.round()
-            self.assertEqual(count(e), 50)
+            self.assertEqual(count(e), 100)
 
     def test_a_file_mounted_by_itself(self):
         """Its path is the place where it is mounted, as containers have single files; the kernel
@@ -42,6 +46,49 @@ class Starts(unittest.TestCase):
                 e.settle()
                 v.round()
                 self.assertEqual(count(e), 100)
+
+    def test_the_same_name_in_another_folder(self):
+        """The kernel knows the file and its name; that it is at another path is found out."""
+        folder = victim.path("threads") + ".folders"
+        for name in ("a", "b"):
+            os.makedirs(f"{folder}/{name}", exist_ok=True)
+        file, other = folder + "/a/program", folder + "/b/program"
+        shutil.copy(victim.path("threads"), file)
+        os.link(file, other)
+        with Exporter(counting(file, exe=file)) as e:
+            with Victim(file, 1, 100, "early") as a, Victim(other, 1, 7, "early") as b:
+                a.round()
+                e.settle(1)
+                self.assertEqual(count(e), 100)
+                b.round()
+                a.round()
+                self.assertEqual(count(e), 200)
+
+    def test_a_pidfile_before_its_process(self):
+        """It is written first, or left by one that has ended: its number is given again."""
+        file = victim.path("threads") + ".pid"
+        with open(file, "w", encoding="utf-8") as out:
+            out.write("4194303\n")
+        with Exporter(counting(victim.path("threads"), pidfile=file)) as e:
+            with Victim("threads", 1, 10, "early") as v:
+                with open(file, "w", encoding="utf-8") as out:
+                    out.write(f"{v.pid}\n")
+                e.settle(1)
+                v.round()
+                self.assertEqual(count(e), 10)
+            e.settle(1)
+            wait_until(lambda: self.give_again(e, v.pid), 60)
+
+    def give_again(self, e, pid):
+        """Have the next process get this number (proc(5), ns_last_pid); whether it came so."""
+        before = count(e)
+        with open("/proc/sys/kernel/ns_last_pid", "w", encoding="utf-8") as out:
+            out.write(str(pid - 1))
+        with Victim("threads", 1, 10, "early") as v:
+            e.settle(1)
+            v.round()
+            self.assertEqual(count(e) - before, 10 if v.pid == pid else 0)
+            return v.pid == pid
 
 
 if __name__ == "__main__":

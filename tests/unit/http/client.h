@@ -30,7 +30,7 @@
 #include "http/server.h"
 
 #define BIG_BODY_BYTES (1u << 20)
-#define WAIT_MS	       20000 /* nothing takes that long unless it hangs */
+#define WAIT_MS	       120000 /* nothing takes that long unless it hangs */
 
 /* How many handlers of /slow run, have run at once, and until when they wait. */
 static atomic_int slow_running, slow_most, slow_release;

@@ -75,11 +75,14 @@ static void a_pod_that_is_asked_for_first_is_read_at_once(void **state)
 	struct podnames *pods = podnames_new(folder, 1000000 * 1000000ULL);
 
 	(void)state;
+	assert_false(podnames_may_come(pods));
 	assert_null(podnames_find(pods, A));
+	assert_true(podnames_may_come(pods));
 	make("default_web-0_" A);
 	make("default_web-1_" B);
 	assert_string_equal(podnames_find(pods, B)->name, "web-1");
 	assert_string_equal(podnames_find(pods, A)->name, "web-0"); /* read with it */
+	assert_false(podnames_may_come(pods));
 	podnames_free(pods);
 }
 

@@ -115,6 +115,9 @@ static void what_may_run(void **state)
 	assert_true(procview_may_run(&view, "/bin/shop"));
 	assert_false(procview_may_run(&view, "/bin/shopkeeper"));
 	assert_false(procview_may_run(&view, "/shop/bin"));
+	procview_started(&view, "m:a/b\0", 8); /* of a memfd */
+	assert_true(procview_may_run(&view, "/m:a/b"));
+	assert_false(procview_may_run(&view, "/b"));
 	procview_started(&view, cut, sizeof(cut));
 	assert_true(procview_may_run(&view, "/bin/shopkeeper"));
 	procview_started(&view, "", 8);
@@ -270,6 +273,7 @@ static pid_t start_child(const char *name)
 	assert_int_equal(pipe(ready), 0);
 	pid_t child = fork();
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the test fails */
 		prctl(PR_SET_NAME, name);
 		if (write(ready[1], "x", 1) != 1)
 			_exit(1);
