@@ -99,7 +99,7 @@ void filters_look_for_files(struct filters *filters, struct procview *view,
 {
 	ino_t ns = procview_mount_ns(view);
 
-	if (!ns || ns == filters->home_ns || (!procview_is_pinned(view) && !procview_pin(view)))
+	if (!ns || ns == filters->home_ns || !procview_pin(view))
 		return;
 	procview_expect_start(view, entry->start_ticks);
 	for (uint32_t i = 0; i < filters->n; i++)
@@ -112,9 +112,8 @@ static void inherit(struct filters *filters, struct procview *view, pid_t ancest
 {
 	struct up_selected entry;
 
-	if (!select_find(filters->select, ancestor, &entry) ||
-	    (!procview_is_pinned(view) && !procview_pin(view)) || !procview_is_process(view) ||
-	    entry.start_ticks > procview_stat(view)->start_ticks)
+	if (!select_find(filters->select, ancestor, &entry) || !procview_pin(view) ||
+	    !procview_is_process(view) || entry.start_ticks > procview_stat(view)->start_ticks)
 		return;
 	for (uint32_t i = 0; i < filters->n; i++)
 		if (filters->filter[i].spec && filters->filter[i].spec->children &&
@@ -165,8 +164,7 @@ void filters_look_at(struct filters *filters, pid_t pid, const struct up_started
 		filters_look_for_files(filters, &view, &entry);
 	}
 	/* A pod whose name is still to come is looked at again (wanted_pass). */
-	if (!has_group && (selected || by_pod) &&
-	    (procview_is_pinned(&view) || procview_pin(&view)))
+	if (!has_group && (selected || by_pod) && procview_pin(&view))
 		note_group(filters, &view);
 	filters->again |= procview_is_starved(&view);
 	procview_close(&view);

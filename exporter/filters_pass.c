@@ -119,11 +119,11 @@ void filters_pass(struct filters *filters, enum pass kind)
 
 	filters->passing = kind;
 	filters->is_full &= kind != PASS_ALL;
+	filters->again &= kind != PASS_ALL;
 	filters->callbacks.passing(filters->callbacks.context, true);
 	bool done = run(filters);
 	filters->callbacks.passing(filters->callbacks.context, false);
-	if (kind == PASS_ALL)
-		filters->again = !done;
+	filters->again |= !done && kind == PASS_ALL;
 	if (done)
 		passes_note(&filters->passes, kind, clock_now_s(), clock_thread_cpu_ns() - before);
 }

@@ -12,7 +12,16 @@
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 
 /* Bits of `asked` and `known`. */
-enum { STAT = 1, COMM = 2, STATUS = 4, EXE = 8, EXE_FILE = 16, CMDLINE = 32, CGROUP = 64 };
+enum {
+	STAT = 1,
+	COMM = 2,
+	STATUS = 4,
+	EXE = 8,
+	EXE_FILE = 16,
+	CMDLINE = 32,
+	CGROUP = 64,
+	MOUNT_NS = 128
+};
 
 enum { PID_ROOM = 16, NAME_ROOM = PID_ROOM + 16 };
 
@@ -28,6 +37,11 @@ void procview_glance(struct procview *view, int proc_fd, pid_t pid)
 	view->exe_name = NULL;
 }
 
+bool procview_is_pinned(const struct procview *view)
+{
+	return view->fd >= 0;
+}
+
 /* Not there, or not to be had for want of something that is ours. */
 static void note_failure(struct procview *view)
 {
@@ -38,6 +52,8 @@ bool procview_pin(struct procview *view)
 {
 	char name[PID_ROOM];
 
+	if (procview_is_pinned(view))
+		return true;
 	snprintf(name, sizeof(name), "%d", (int)view->pid);
 	view->fd = openat(view->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (view->fd < 0)
@@ -45,11 +61,6 @@ bool procview_pin(struct procview *view)
 	view->proc_fd = -1;
 	view->asked = view->known = 0;
 	view->exe_name = NULL; /* it may have started another since */
-	return view->fd >= 0;
-}
-
-bool procview_is_pinned(const struct procview *view)
-{
 	return view->fd >= 0;
 }
 
@@ -368,11 +379,19 @@ const struct cgroup_ids *procview_ids(struct procview *view)
 	return learn(view, CGROUP, ask_cgroup) ? &view->ids : NULL;
 }
 
-ino_t procview_mount_ns(struct procview *view)
+static bool ask_mount_ns(struct procview *view)
 {
 	struct stat st;
 
-	return stat_file(view, "ns/mnt", &st) ? st.st_ino : 0;
+	if (!stat_file(view, "ns/mnt", &st))
+		return false;
+	view->mount_ns = st.st_ino;
+	return true;
+}
+
+ino_t procview_mount_ns(struct procview *view)
+{
+	return learn(view, MOUNT_NS, ask_mount_ns) ? view->mount_ns : 0;
 }
 
 bool procview_root_stat(struct procview *view, struct stat *root)

@@ -43,7 +43,7 @@ struct procview {
 	pid_t tgid;
 	uid_t uid;
 	dev_t exe_dev;
-	ino_t exe_ino;
+	ino_t exe_ino, mount_ns;
 	size_t exe_length, cmdline_length;
 	struct cgroup_ids ids;
 	char exe[PROCVIEW_TEXT_BYTES];
@@ -54,7 +54,7 @@ struct procview {
 /* `proc_fd` is a descriptor of /proc, or of a folder that looks like it. False: no such process. */
 bool procview_open(struct procview *view, int proc_fd, pid_t pid);
 void procview_glance(struct procview *view, int proc_fd, pid_t pid);
-/* Make a glance a look, which begins without facts; false: no such process any more. */
+/* Make a glance a look, which begins without facts, if it is none; false: no such process now. */
 bool procview_pin(struct procview *view);
 bool procview_is_pinned(const struct procview *view);
 void procview_close(struct procview *view);
