@@ -13,6 +13,8 @@
 
 #define EEXIST 17
 
+__u32 spare_calls; /* in `calls` under a second name, or about to be */
+
 static __always_inline __u64 entry_sp(struct pt_regs *ctx, const struct up_probe *probe)
 {
 	return PT_REGS_SP(ctx) + (__s64)probe->sp_adjust;
@@ -25,9 +27,10 @@ static __always_inline void thread_note_calls(void)
 							BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, yes = 1;
 
-	if (!thread || thread->opened_calls)
+	if (thread && thread->opened_calls)
 		return;
-	thread->opened_calls = 1;
+	if (thread)
+		thread->opened_calls = 1;
 	bpf_map_update_elem(&callers, &tgid, &yes, BPF_ANY);
 }
 
@@ -65,8 +68,11 @@ static __always_inline bool call_take(const struct up_call_key *key, struct up_c
 	if (!taken->start_ns ||
 	    __sync_val_compare_and_swap(&call->start_ns, taken->start_ns, 0) != taken->start_ns)
 		return false;
-	if (!bpf_map_delete_elem(&calls, key))
+	if (!bpf_map_delete_elem(&calls, key)) {
+		if (key->probe & UP_CALL_SPARE)
+			__sync_fetch_and_add(&spare_calls, -1);
 		return true;
+	}
 	/* It was taken between the look-up and here, and the element became another call's. */
 	__sync_val_compare_and_swap(&call->start_ns, 0, taken->start_ns);
 	return false;
@@ -84,21 +90,79 @@ static __always_inline void call_overwrite(const struct up_call_key *key, __u32 
 		count(&slot->abandoned[UP_ABANDONED_UNWOUND]);
 }
 
-#define KEEP_TRIES 16 /* the sweep may be about to delete what has the name */
+static __always_inline bool has_spares(void)
+{
+	return *(volatile __u32 *)&spare_calls;
+}
+
+/* Keep a call under one name: 0, or the error of the map. */
+static __always_inline int call_keep_as(const struct up_call_key *key, const struct up_call *call,
+					__u32 own_slot)
+{
+	/* An int: before 6.4 the kernel leaves the upper half of what maps return undefined. */
+	int result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
+
+	if (result != -EEXIST)
+		return result;
+	call_overwrite(key, own_slot);
+	return bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
+}
+
+static __always_inline struct up_call_key second_name(const struct up_call_key *key)
+{
+	return (struct up_call_key){
+		.sp = key->sp, .tgid = key->tgid, .probe = key->probe | UP_CALL_SPARE};
+}
+
+/*
+ * What call_keep rarely does is in functions of their own, like frames_drop. They copy what they
+ * are given: kernels before 6.4 take only what is on a program's own stack for keys and values.
+ */
+__noinline int call_keep_spare(const struct up_call_key *first, const struct up_call *given,
+			       __u32 own_slot)
+{
+	if (!first || !given)
+		return -EEXIST;
+	struct up_call_key key = second_name(first);
+	struct up_call call = *given;
+
+	__sync_fetch_and_add(&spare_calls, 1); /* first: whoever looks for it must know */
+	int result = call_keep_as(&key, &call, own_slot);
+	if (result)
+		__sync_fetch_and_add(&spare_calls, -1);
+	return result;
+}
+
+/* A call that begins shows that what has its second name is over as well. */
+__noinline int call_overwrite_spare(const struct up_call_key *first, __u32 own_slot)
+{
+	if (!first)
+		return 0;
+	struct up_call_key key = second_name(first);
+
+	call_overwrite(&key, own_slot);
+	return 0;
+}
 
 /* Keep a call under its name. It is counted in `slot`; `own_slot` is the series' own. */
 static __always_inline void call_keep(const struct up_call_key *key, const struct up_call *call,
 				      __u32 own_slot, struct up_slot *slot)
 {
-	/* An int: before 6.4 the kernel leaves the upper half of what maps return undefined. */
-	int result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
+	int result = call_keep_as(key, call, own_slot);
 
-	for (int i = 0; i < KEEP_TRIES && result == -EEXIST; i++) {
-		call_overwrite(key, own_slot);
-		result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
-	}
+	if (result == -EEXIST)
+		result = call_keep_spare(key, call, own_slot);
+	else if (has_spares())
+		call_overwrite_spare(key, own_slot);
 	if (result)
 		count(&slot->lost[UP_LOST_IN_FLIGHT_FULL]);
+}
+
+static __always_inline bool call_find(const struct up_call_key *key, struct up_call *taken)
+{
+	struct up_call *call = bpf_map_lookup_elem(&calls, key);
+
+	return call && call_take(key, call, taken);
 }
 
 /*
@@ -107,14 +171,17 @@ static __always_inline void call_keep(const struct up_call_key *key, const struc
  */
 static __always_inline bool call_finish(const struct up_call_key *key, __u64 now)
 {
-	struct up_call *call = bpf_map_lookup_elem(&calls, key), seen;
-
-	if (!call || !call_take(key, call, &seen))
-		return false;
 	struct up_probe *entry = probe_get(key->probe);
-	if (!entry || entry->generation != seen.generation)
+	struct up_call call;
+
+	if (!call_find(key, &call)) {
+		struct up_call_key spare = second_name(key);
+		if (!has_spares() || !call_find(&spare, &call))
+			return false;
+	}
+	if (!entry || entry->generation != call.generation)
 		return false;
-	call_record(entry, seen.group, seen.start_ns, now);
+	call_record(entry, call.group, call.start_ns, now);
 	return true;
 }
 

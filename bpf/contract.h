@@ -187,8 +187,15 @@ _Static_assert(sizeof(struct up_thread) == 8 + (24 + 8 * UP_SITE_PROBES) * UP_MA
 struct up_call_key {
 	__u64 sp; /* USDT pairs: the thread's id, or the value of an argument */
 	__u32 tgid;
-	__u32 probe; /* of the entry */
+	__u32 probe; /* of the entry; with UP_CALL_SPARE, a call whose name was not free yet */
 };
+
+/*
+ * A call that was left without an exit has its name until it is taken out. Should whoever takes it
+ * be held up midway (an interrupt, a virtual CPU without its turn), the next call of that name
+ * does not wait: it goes by a second name.
+ */
+#define UP_CALL_SPARE (1u << 31)
 
 struct up_call {
 	__u64 start_ns; /* 0: somebody is taking it out */

@@ -87,6 +87,11 @@ static const struct up_ended *find_word(const struct ended_list *list, uint32_t 
 	return &found->word;
 }
 
+static uint32_t probe_of(const struct up_call_key *key)
+{
+	return key->probe & ~UP_CALL_SPARE;
+}
+
 /* Whether that very call was still there, and is out now: its exit may come at the same time. */
 static bool take(const struct sweep *sweep, const struct up_call_key *key,
 		 const struct up_call *call)
@@ -110,7 +115,7 @@ static bool take(const struct sweep *sweep, const struct up_call_key *key,
 static void abandon(struct sweep *sweep, const struct up_call_key *key, const struct up_call *call,
 		    enum up_abandoned reason)
 {
-	int series = maps_series_of(sweep->maps, (int)key->probe, call->generation);
+	int series = maps_series_of(sweep->maps, (int)probe_of(key), call->generation);
 
 	if (!take(sweep, key, call))
 		return;
@@ -123,7 +128,7 @@ static void judge(struct sweep *sweep, const struct up_call_key *key, const stru
 	if (!call->start_ns)
 		return; /* is being taken out by another one, who counts it */
 	if (sweep->detached) {
-		if (key->probe < sweep->object->sizes.probes && sweep->detached[key->probe])
+		if (probe_of(key) < sweep->object->sizes.probes && sweep->detached[probe_of(key)])
 			abandon(sweep, key, call, UP_ABANDONED_DETACHED);
 		return;
 	}

@@ -5,9 +5,11 @@ to detach.
 """
 
 import json
+import os
 import select
 import unittest
 
+import bpfsys
 from exporter import Exporter, config, function, setUpModule, target, tier_missing
 from survival import Accounts
 from victim import Victim
@@ -146,6 +148,30 @@ class ReturnSites:
         # the last one's place on the stack is not entered again: it ends with the process
         self.assertGreaterEqual(leave["unwound"], CALLS / 2 - 1, leave)
         self.assertEqual(leave["unwound"] + leave["thread_exit"], CALLS / 2, leave)
+
+    def test_names_that_are_not_free_yet(self):
+        """What was left is about to be taken out, and whoever does so is held up: the calls that
+        come meanwhile have the same names, and are measured all the same."""
+        before = self.accounts("leaves")
+        calls = bpfsys.borrow_map(self.exporter.pid, map_type=1, key_size=16, value_size=24)
+        try:
+            with Victim("leaves", "jump", CALLS) as v:
+                v.round()
+                self.assertEqual(before.read()["leave"]["in_flight"], 1)
+                [key] = bpfsys.map_keys(calls, 16)
+                left = bpfsys.map_get(calls, key, 24)
+                bpfsys.map_put(calls, key, bytes(8) + left[8:])  # a start of 0: is being taken
+                v.round()
+                self.assertEqual(len(bpfsys.map_keys(calls, 16)), 2)
+                bpfsys.map_put(calls, key, left)
+                v.round()
+                self.assertEqual(len(bpfsys.map_keys(calls, 16)), 1)
+            leave = self.no_longer_open(before)["leave"]
+            self.assertEqual(bpfsys.map_keys(calls, 16), [])
+        finally:
+            os.close(calls)
+        self.assertEqual((leave["observed"], leave["all"]), (CALLS * 3 / 2, CALLS * 3), leave)
+        self.assertEqual((leave["unwound"], leave["thread_exit"]), (CALLS * 3 / 2 - 1, 1), leave)
 
     def test_longjmp_over_several_frames(self):
         now = self.after_leaves("deep")

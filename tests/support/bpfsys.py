@@ -61,8 +61,9 @@ def borrow_map(pid, **wanted):
 
 
 def _element(command, fd, key, value):
-    key = ctypes.create_string_buffer(key, len(key))
-    attr = struct.pack("=IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0)
+    key = ctypes.create_string_buffer(key, len(key)) if key else None
+    attr = struct.pack("=IIQQQ", fd, 0, ctypes.addressof(key) if key else 0,
+                       ctypes.addressof(value), 0)
     return _libc.syscall(SYS_BPF, command, attr, len(attr)) == 0
 
 
@@ -79,6 +80,14 @@ def map_get(fd, key, value_size):
 def map_put(fd, key, value):
     if not _element(2, fd, key, ctypes.create_string_buffer(value, len(value))):
         raise OSError(ctypes.get_errno(), "bpf map update")
+
+
+def map_keys(fd, key_size):
+    """All keys, in the map's order."""
+    keys, following = [], ctypes.create_string_buffer(key_size)
+    while _element(4, fd, keys[-1] if keys else None, following):
+        keys.append(following.raw)
+    return keys
 
 
 def holders(objects):
