@@ -1,6 +1,8 @@
 /* Facts about a process, as proc(5) has them. */
 #include "target/procview.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +25,7 @@ enum {
 	MOUNT_NS = 128
 };
 
-enum { PID_ROOM = 16, NAME_ROOM = PID_ROOM + 16 };
+enum { PID_ROOM = 16, NAME_ROOM = 2 * PID_ROOM + 32 };
 
 void procview_glance(struct procview *view, int proc_fd, pid_t pid)
 {
@@ -35,6 +37,7 @@ void procview_glance(struct procview *view, int proc_fd, pid_t pid)
 	view->starved = false;
 	view->wanted_start = 0;
 	view->exe_name = NULL;
+	view->thread = 0;
 }
 
 bool procview_is_pinned(const struct procview *view)
@@ -61,6 +64,7 @@ bool procview_pin(struct procview *view)
 	view->proc_fd = -1;
 	view->asked = view->known = 0;
 	view->exe_name = NULL; /* it may have started another since */
+	view->thread = 0;
 	return view->fd >= 0;
 }
 
@@ -101,9 +105,19 @@ static struct place place_of(const struct procview *view, const char *name)
 	return place;
 }
 
-static int open_file(struct procview *view, const char *name, int flags)
+/* The same of what a thread gives back when it ends (turn_to_thread). */
+static struct place living_place_of(const struct procview *view, const char *name)
 {
-	struct place place = place_of(view, name);
+	char of_thread[NAME_ROOM];
+
+	if (!view->thread)
+		return place_of(view, name);
+	snprintf(of_thread, sizeof(of_thread), "task/%d/%s", (int)view->thread, name);
+	return place_of(view, of_thread);
+}
+
+static int open_place(struct procview *view, struct place place, int flags)
+{
 	int fd = openat(place.folder_fd, place.name, flags | O_CLOEXEC);
 
 	if (fd < 0)
@@ -111,18 +125,16 @@ static int open_file(struct procview *view, const char *name, int flags)
 	return fd;
 }
 
-static bool stat_file(const struct procview *view, const char *name, struct stat *st)
+static bool stat_place(struct place place, struct stat *st)
 {
-	struct place place = place_of(view, name);
-
 	return !fstatat(place.folder_fd, place.name, st, 0);
 }
 
 /* Up to `room` bytes of a file: how many, or -1. One read gives all that there is. */
-static ssize_t read_file(struct procview *view, const char *name, char *text, size_t room)
+static ssize_t read_place(struct procview *view, struct place place, char *text, size_t room)
 {
 	ssize_t n = 0;
-	int fd = open_file(view, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	int fd = open_place(view, place, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return -1;
@@ -179,7 +191,8 @@ bool procview_parse_stat(const char *text, size_t length, struct procview_stat *
 	const char *rest = close + 4;
 	stat->ppid = (pid_t)field_after(rest, 4, 4);
 	stat->kernel_thread = field_after(rest, 4, 9) & PF_KTHREAD;
-	stat->ended = state == 'X' || (state == 'Z' && field_after(rest, 4, 20) <= 1);
+	stat->headless = state == 'Z' && field_after(rest, 4, 20) > 1;
+	stat->ended = state == 'X' || (state == 'Z' && !stat->headless);
 	stat->start_ticks = field_after(rest, 4, 22);
 	return true;
 }
@@ -187,7 +200,7 @@ bool procview_parse_stat(const char *text, size_t length, struct procview_stat *
 static bool ask_stat(struct procview *view)
 {
 	char text[1024];
-	ssize_t n = read_file(view, "stat", text, sizeof(text));
+	ssize_t n = read_place(view, place_of(view, "stat"), text, sizeof(text));
 
 	return n > 0 && procview_parse_stat(text, (size_t)n, &view->stat);
 }
@@ -209,7 +222,8 @@ void procview_expect_start(struct procview *view, uint64_t start_ticks)
 /* The file `comm` costs the kernel a small part of what `stat` does. */
 static bool ask_comm(struct procview *view)
 {
-	ssize_t n = read_file(view, "comm", view->stat.comm, sizeof(view->stat.comm) - 1);
+	ssize_t n = read_place(view, place_of(view, "comm"), view->stat.comm,
+			       sizeof(view->stat.comm) - 1);
 
 	if (n <= 0)
 		return false;
@@ -230,7 +244,7 @@ const char *procview_comm(struct procview *view)
 static bool ask_status(struct procview *view)
 {
 	char text[1024]; /* what is wanted stands near the start */
-	ssize_t n = read_file(view, "status", text, sizeof(text) - 1);
+	ssize_t n = read_place(view, place_of(view, "status"), text, sizeof(text) - 1);
 	int tgid = 0;
 
 	if (n <= 0)
@@ -270,6 +284,58 @@ bool procview_is_process(struct procview *view)
 	return stat && !stat->kernel_thread && !stat->ended && is_leader(view);
 }
 
+/* ---- of a thread that goes on ---- */
+
+/* "task/TID/exe" of a thread that still has its memory, or none. */
+static bool has_memory(const struct procview *view, const char *tid)
+{
+	char name[NAME_ROOM], link;
+
+	snprintf(name, sizeof(name), "task/%.*s/exe", PID_ROOM, tid);
+	struct place place = place_of(view, name);
+	return readlinkat(place.folder_fd, place.name, &link, 1) > 0;
+}
+
+static pid_t find_thread(struct procview *view)
+{
+	int fd = open_place(view, place_of(view, "task"), O_RDONLY | O_DIRECTORY);
+	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+	pid_t found = 0;
+
+	if (fd >= 0 && !threads)
+		close(fd);
+	for (struct dirent *entry; threads && !found && (entry = readdir(threads));)
+		if (isdigit((unsigned char)entry->d_name[0]) && has_memory(view, entry->d_name))
+			found = (pid_t)strtol(entry->d_name, NULL, 10);
+	if (threads)
+		closedir(threads);
+	return found;
+}
+
+/*
+ * A thread that ends gives back its memory, its root and its namespaces, and /proc/PID has those of
+ * the first one: when that has ended before the others, one of them is asked.
+ */
+static bool turn_to_thread(struct procview *view)
+{
+	if (view->thread || !procview_stat(view) || !view->stat.headless)
+		return false;
+	view->thread = find_thread(view);
+	return view->thread != 0;
+}
+
+static bool learn_of_living(struct procview *view, unsigned fact, bool (*ask)(struct procview *))
+{
+	pid_t before = view->thread;
+
+	if (learn(view, fact, ask))
+		return true;
+	if (view->thread == before && !turn_to_thread(view))
+		return false;
+	view->asked &= ~fact;
+	return learn(view, fact, ask);
+}
+
 /* ---- the executable ---- */
 
 void procview_started(struct procview *view, const char *exe_name, size_t room)
@@ -292,7 +358,7 @@ static bool ask_exe(struct procview *view)
 {
 	static const char deleted[] = " (deleted)";
 	size_t end = sizeof(deleted) - 1;
-	struct place place = place_of(view, "exe");
+	struct place place = living_place_of(view, "exe");
 	ssize_t n = readlinkat(place.folder_fd, place.name, view->exe, sizeof(view->exe) - 1);
 
 	if (n <= 0)
@@ -306,7 +372,7 @@ static bool ask_exe(struct procview *view)
 
 const char *procview_exe(struct procview *view, size_t *length)
 {
-	if (!learn(view, EXE, ask_exe))
+	if (!learn_of_living(view, EXE, ask_exe))
 		return NULL;
 	*length = view->exe_length;
 	return view->exe;
@@ -316,7 +382,7 @@ static bool ask_exe_file(struct procview *view)
 {
 	struct stat st;
 
-	if (!stat_file(view, "exe", &st))
+	if (!stat_place(living_place_of(view, "exe"), &st))
 		return false;
 	view->exe_dev = st.st_dev;
 	view->exe_ino = st.st_ino;
@@ -325,7 +391,7 @@ static bool ask_exe_file(struct procview *view)
 
 bool procview_exe_file(struct procview *view, dev_t *dev, ino_t *ino)
 {
-	if (!learn(view, EXE_FILE, ask_exe_file))
+	if (!learn_of_living(view, EXE_FILE, ask_exe_file))
 		return false;
 	*dev = view->exe_dev;
 	*ino = view->exe_ino;
@@ -336,9 +402,10 @@ bool procview_exe_file(struct procview *view, dev_t *dev, ino_t *ino)
 
 static bool ask_cmdline(struct procview *view)
 {
-	ssize_t n = read_file(view, "cmdline", view->cmdline, PROCVIEW_TEXT_BYTES);
+	ssize_t n = read_place(view, living_place_of(view, "cmdline"), view->cmdline,
+			       PROCVIEW_TEXT_BYTES);
 
-	if (n < 0)
+	if (n < 0 || (n == 0 && turn_to_thread(view)))
 		return false;
 	while (n > 0 && view->cmdline[n - 1] == '\0')
 		n--;
@@ -352,7 +419,7 @@ static bool ask_cmdline(struct procview *view)
 
 const char *procview_cmdline(struct procview *view, size_t *length)
 {
-	if (!learn(view, CMDLINE, ask_cmdline))
+	if (!learn_of_living(view, CMDLINE, ask_cmdline))
 		return NULL;
 	*length = view->cmdline_length;
 	return view->cmdline;
@@ -363,7 +430,7 @@ const char *procview_cmdline(struct procview *view, size_t *length)
 static bool ask_cgroup(struct procview *view)
 {
 	char text[16384]; /* version 1 has a line for each of its 13 controllers */
-	ssize_t n = read_file(view, "cgroup", text, sizeof(text));
+	ssize_t n = read_place(view, place_of(view, "cgroup"), text, sizeof(text));
 
 	return n > 0 &&
 	       cgroup_path_choose(text, (size_t)n, view->cgroup, sizeof(view->cgroup), &view->ids);
@@ -383,7 +450,7 @@ static bool ask_mount_ns(struct procview *view)
 {
 	struct stat st;
 
-	if (!stat_file(view, "ns/mnt", &st))
+	if (!stat_place(living_place_of(view, "ns/mnt"), &st))
 		return false;
 	view->mount_ns = st.st_ino;
 	return true;
@@ -391,12 +458,13 @@ static bool ask_mount_ns(struct procview *view)
 
 ino_t procview_mount_ns(struct procview *view)
 {
-	return learn(view, MOUNT_NS, ask_mount_ns) ? view->mount_ns : 0;
+	return learn_of_living(view, MOUNT_NS, ask_mount_ns) ? view->mount_ns : 0;
 }
 
 bool procview_root_stat(struct procview *view, struct stat *root)
 {
-	return stat_file(view, "root", root);
+	return stat_place(living_place_of(view, "root"), root) ||
+	       (turn_to_thread(view) && stat_place(living_place_of(view, "root"), root));
 }
 
 bool procview_has_root(struct procview *view, const struct stat *root)
@@ -409,7 +477,9 @@ bool procview_has_root(struct procview *view, const struct stat *root)
 
 int procview_root(struct procview *view)
 {
-	int fd = open_file(view, "root", O_PATH | O_DIRECTORY);
+	int fd = open_place(view, living_place_of(view, "root"), O_PATH | O_DIRECTORY);
 
+	if (fd < 0 && turn_to_thread(view))
+		fd = open_place(view, living_place_of(view, "root"), O_PATH | O_DIRECTORY);
 	return fd < 0 ? -errno : fd;
 }

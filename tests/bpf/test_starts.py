@@ -36,6 +36,24 @@ class Starts(unittest.TestCase):
                 v.round()
             self.assertEqual(count(e), 100)
 
+    def test_whose_first_thread_has_ended(self):
+        """/proc says nothing of its program any more, but the other threads go on."""
+        file = copied("headless", "threads")
+        for process in ({"exe": file}, {"exe": '"*/headles?"'}, {"cmdline": '"headless 1 10 h"'}):
+            with self.subTest(**process), Victim(file, 1, 10, "headless") as before, \
+                    Exporter(counting(file, **process)) as e, \
+                    Victim(file, 1, 10, "headless") as after:
+                e.settle()
+                for v in (before, after):
+                    v.round()
+                self.assertEqual(count(e), 20)
+                e.child.send_signal(1)  # everyone is looked at
+                wait_until(lambda: any("reloaded" in line["msg"] for line in e.logs()), 30)
+                e.settle()
+                for v in (before, after):
+                    v.round()
+                self.assertEqual(count(e), 40)
+
     def test_a_file_mounted_by_itself(self):
         """Its path is the place where it is mounted, as containers have single files; the kernel
         has the name that it has in its own folder."""
