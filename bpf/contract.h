@@ -270,7 +270,7 @@ enum up_rule_part {
 	UP_RULE_PID = 16,   /* this process and no other */
 };
 
-#define UP_RULE_INODES 4
+#define UP_RULE_INODES 64 /* containers of one image have one each */
 #define UP_RULE_NAME   64 /* bytes of a file's name, with the NUL, that are looked at */
 
 struct up_rule {

@@ -16,24 +16,6 @@
 /* Files of one target that are probed at once besides the one at its path. */
 enum { MOST_FILES = 256 };
 
-static bool same_file(const struct mapping_state *a, const struct mapping_state *b)
-{
-	return a->dev == b->dev && a->ino == b->ino;
-}
-
-/* Which file it really is; what it looks like where the kernel cannot tell. */
-static struct mapping_state real_file(const struct probes *probes, int fd)
-{
-	struct mapping_state state = {0};
-	struct stat st;
-
-	if (attach_look(probes->attach, fd, &state) && !fstat(fd, &st)) {
-		state.dev = st.st_dev;
-		state.ino = st.st_ino;
-	}
-	return state;
-}
-
 /* The file that is probed at the target's own path. */
 static bool is_at_home(const struct probes *probes, const struct target *target,
 		       const struct mapping_state *real)
@@ -42,8 +24,9 @@ static bool is_at_home(const struct probes *probes, const struct target *target,
 		const struct probe *probe = &target->probes[i];
 		if (!probe->status.attached)
 			continue;
-		struct mapping_state home = real_file(probes, probe->plan->file->fd);
-		return same_file(&home, real);
+		struct mapping_state home =
+			superseded_real_file(probes->attach, probe->plan->file->fd);
+		return superseded_same_file(&home, real);
 	}
 	return false;
 }
@@ -52,7 +35,7 @@ static struct superseded *find(struct target *target, const struct mapping_state
 {
 	for (size_t i = 0; i < target->superseded.n; i++) {
 		struct superseded *file = &target->superseded.at[i];
-		if (file->elsewhere && same_file(&file->real, real))
+		if (file->elsewhere && superseded_same_file(&file->real, real))
 			return file;
 	}
 	return NULL;
@@ -121,7 +104,7 @@ static bool look_into(const struct probes *probes, struct place *place, int root
 	arena_init(&arena);
 	place->has_file = !file_open_in(&file, root_fd, place->target->spec->binary, &arena, &err);
 	if (place->has_file) {
-		place->file = real_file(probes, file.fd);
+		place->file = superseded_real_file(probes->attach, file.fd);
 		close(file.fd);
 	}
 	arena_fini(&arena);

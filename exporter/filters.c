@@ -65,6 +65,8 @@ void filters_decide(struct filters *filters, uint32_t number, struct procview *v
 	    !procview_exe_file(view, &dev, &ino))
 		return;
 	rule_learn_exe(&filter->found, dev, ino);
+	if (ns && ns != filters->home_ns)
+		filters_note_place(filter, ns, dev, ino);
 	if (rule_learn_exe(&filter->rule, dev, ino))
 		filters_put_rule(filters, number);
 }

@@ -14,14 +14,22 @@
 #include "rule.h"
 #include "target/procpass.h"
 
+/* A mount namespace that had the program of `exe`, and as which file. */
+struct filter_place {
+	ino_t mount_ns; /* 0: none */
+	dev_t dev;
+	ino_t ino;
+};
+
 struct filter {
 	const struct spec_process *spec; /* NULL: the number is free */
 	struct procmatch *match;
 	struct up_rule rule;
 	struct up_rule found; /* its inodes are those that the pass under way has come upon */
 	struct rule_file exe; /* at its path */
-	bool skipped;	      /* the pass under way is not for it */
-	pid_t named;	      /* what `pidfile` said when it was last looked at */
+	struct filter_place places[UP_RULE_INODES]; /* besides ours; the newest first */
+	bool skipped;				    /* the pass under way is not for it */
+	pid_t named; /* what `pidfile` said when it was last looked at */
 };
 
 /* One of a pass' findings. */
@@ -70,6 +78,12 @@ void filters_look_at(struct filters *filters, pid_t pid, const struct up_started
 /* Have the files of a process found that is selected already, in its container. */
 void filters_look_for_files(struct filters *filters, struct procview *view,
 			    const struct up_selected *entry);
+
+/* A process that runs the program of `exe` was found in another mount namespace than ours. */
+void filters_note_place(struct filter *filter, ino_t mount_ns, dev_t dev, ino_t ino);
+
+/* Programs that the pass under way has met no process of are looked for where they were. */
+void filters_look_into_places(struct filters *filters);
 
 void filters_pass(struct filters *filters, enum pass kind);
 

@@ -106,6 +106,7 @@ static bool run(struct filters *filters)
 		filters->filter[i].found = (struct up_rule){0};
 	if (any && procpass_run(filters->pass, filters->proc_fd, skipped, found, filters))
 		return false;
+	filters_look_into_places(filters);
 	unlearn_exes(filters);
 	if (filters->found.n)
 		qsort(filters->found.at, filters->found.n, sizeof(*filters->found.at), by_pid);

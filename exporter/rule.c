@@ -73,6 +73,11 @@ static bool knows(const struct up_rule *rule, uint32_t dev, uint64_t ino)
 	return false;
 }
 
+bool rule_knows_exe(const struct up_rule *rule, dev_t dev, ino_t ino)
+{
+	return knows(rule, kernel_dev(dev), ino);
+}
+
 bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino)
 {
 	size_t last = UP_RULE_INODES - 1;

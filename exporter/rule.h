@@ -27,6 +27,8 @@ bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec);
 /* Remember an inode that the filter's executable has, as the newest; whether it is a new one. */
 bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino);
 
+bool rule_knows_exe(const struct up_rule *rule, dev_t dev, ino_t ino);
+
 /* What the path of `exe` led to when it was last looked at; zero: nothing. */
 struct rule_file {
 	dev_t dev;

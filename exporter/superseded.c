@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/sort.h"
+#include "target/file.h"
 #include "target/proc.h"
+#include "target/procs.h"
 #include "target/procview.h"
 
 /* Where the kernel does not tell who maps a file, all of /proc is read: not at each look. */
@@ -89,6 +92,23 @@ bool superseded_init_elsewhere(struct superseded *file, const struct plan *plan,
 	return true;
 }
 
+struct mapping_state superseded_real_file(const struct attach *attach, int fd)
+{
+	struct mapping_state state = {0};
+	struct stat st;
+
+	if (attach_look(attach, fd, &state) && !fstat(fd, &st)) {
+		state.dev = st.st_dev;
+		state.ino = st.st_ino;
+	}
+	return state;
+}
+
+bool superseded_same_file(const struct mapping_state *a, const struct mapping_state *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
 void superseded_fini(struct superseded *old)
 {
 	if (old->fd >= 0)
@@ -125,6 +145,22 @@ static void forget_ended(struct superseded *file, bool all)
 	}
 }
 
+static void note_namespace(struct superseded *file, ino_t mount_ns)
+{
+	size_t i = 0, last = SUPERSEDED_NAMESPACES - 1;
+
+	while (i < last && file->mount_ns[i] && file->mount_ns[i] != mount_ns)
+		i++;
+	memmove(&file->mount_ns[1], &file->mount_ns[0], i * sizeof(file->mount_ns[0]));
+	file->mount_ns[0] = mount_ns;
+}
+
+static void push_user(struct superseded *file, const struct procview *view,
+		      const struct procview_stat *stat)
+{
+	*vec_push(&file->users) = (struct superseded_user){view->pid, stat->start_ticks};
+}
+
 /* A container may start processes for ever: those that have ended must not pile up. */
 void superseded_add_user(struct superseded *file, struct procview *view)
 {
@@ -136,16 +172,71 @@ void superseded_add_user(struct superseded *file, struct procview *view)
 			return;
 	if (!stat)
 		return;
-	*vec_push(&file->users) = (struct superseded_user){view->pid, stat->start_ticks};
+	push_user(file, view, stat);
+	note_namespace(file, procview_mount_ns(view));
 	if (file->users.n < 2 * file->users_kept + USERS_AT_FIRST)
 		return;
 	forget_ended(file, true);
 	file->users_kept = file->users.n;
 }
 
-static bool has_users(struct superseded *file)
+static bool is_in_its_namespaces(const struct superseded *file, struct procview *view)
+{
+	ino_t mount_ns = procview_mount_ns(view);
+
+	for (size_t i = 0; mount_ns && i < SUPERSEDED_NAMESPACES && file->mount_ns[i]; i++)
+		if (file->mount_ns[i] == mount_ns)
+			return true;
+	return false;
+}
+
+/* Whether the process finds it at its path: a container may have another one by now. */
+static bool is_at_path(const struct superseded *file, const struct attach *attach,
+		       struct procview *view)
+{
+	_cleanup_close_ int root_fd = procview_root(view);
+	struct arena arena;
+	struct file found;
+	struct err err;
+
+	if (root_fd < 0)
+		return false;
+	arena_init(&arena);
+	bool is = !file_open_in(&found, root_fd, file->path, &arena, &err);
+	arena_fini(&arena);
+	if (!is)
+		return false;
+	struct mapping_state real = superseded_real_file(attach, found.fd);
+	close(found.fd);
+	return superseded_same_file(&real, &file->real);
+}
+
+struct stand_in {
+	struct superseded *file;
+	const struct attach *attach;
+};
+
+/* The first process that has the file stands for those that have ended. */
+static bool stand_in(void *context, struct procview *view)
+{
+	const struct stand_in *for_ended = context;
+
+	if (!is_in_its_namespaces(for_ended->file, view) || !procview_is_process(view) ||
+	    !is_at_path(for_ended->file, for_ended->attach, view))
+		return true;
+	push_user(for_ended->file, view, procview_stat(view));
+	return false;
+}
+
+static bool has_users(struct superseded *file, const struct attach *attach)
 {
 	forget_ended(file, false);
+	if (!file->users.n && file->mount_ns[0]) {
+		_cleanup_close_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		struct stand_in for_ended = {file, attach};
+		if (!procs_each(proc_fd, stand_in, &for_ended) && !file->users.n)
+			memset(file->mount_ns, 0, sizeof(file->mount_ns));
+	}
 	return file->users.n > 0;
 }
 
@@ -169,7 +260,7 @@ bool superseded_in_use(struct superseded *old, const struct attach *attach)
 
 	if (file_stamp_content_differs(&now, &old->stamp))
 		return false;
-	return is_mapped(old, attach) || has_users(old);
+	return is_mapped(old, attach) || has_users(old, attach);
 }
 
 void superseded_drop(const struct superseded *old, struct attach *attach)

@@ -14,6 +14,7 @@
 #include "target/procview.h"
 
 enum { SUPERSEDED_NONE = -2 }; /* no probe has that */
+enum { SUPERSEDED_NAMESPACES = 64 };
 
 struct superseded_probe {
 	bool usdt;
@@ -34,14 +35,19 @@ struct superseded {
 	struct mapping_state real; /* which file it is whatever layers it is seen through */
 	bool elsewhere;		   /* in containers; else an old version */
 	VEC(struct superseded_user) users;
-	size_t users_kept; /* when those that have ended were last taken out */
-	int fd;		   /* owned */
+	size_t users_kept;		       /* when those that have ended were last taken out */
+	ino_t mount_ns[SUPERSEDED_NAMESPACES]; /* of users, the newest first; 0: none */
+	int fd;				       /* owned */
 	struct file_stamp stamp;
 	char *path, *build_id;
 	struct superseded_probe *probes; /* by kind and label; owned */
 	size_t n;
 	unsigned looks; /* that were put off, where looking is costly */
 };
+
+/* Which file it really is; what it looks like where the kernel cannot tell. */
+struct mapping_state superseded_real_file(const struct attach *attach, int fd);
+bool superseded_same_file(const struct mapping_state *a, const struct mapping_state *b);
 
 /*
  * The file of a plan that was just attached for processes elsewhere: those of its probes that were,
@@ -60,7 +66,10 @@ bool superseded_init(struct superseded *old, const struct probe *probes, size_t 
 /* Release it; its links must have been closed. */
 void superseded_fini(struct superseded *old);
 
-/* A process has the file in its container, which is in use until such processes have ended. */
+/*
+ * A process has the file in its container. It is in use for as long as such a process is there, or
+ * another one in their mount namespaces that finds it at its path: jobs come and go there.
+ */
 void superseded_add_user(struct superseded *file, struct procview *view);
 
 /*

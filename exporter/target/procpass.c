@@ -4,15 +4,10 @@
  */
 #include "target/procpass.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/vec.h"
+#include "target/procs.h"
 
 struct identity {
 	pid_t pid;
@@ -71,12 +66,20 @@ void procpass_free(struct procpass *pass)
 
 /* ---- each process by itself ---- */
 
-static void look(struct procpass *pass, struct procview *view, procpass_visit *visit, void *context)
+struct looking {
+	struct procpass *pass;
+	procpass_visit *visit;
+	void *context;
+};
+
+static bool look(void *context, struct procview *view)
 {
+	const struct looking *looking = context;
+	struct procpass *pass = looking->pass;
 	const struct procview_stat *stat = pass->children ? procview_stat(view) : NULL;
 
 	if (pass->children && (!stat || stat->kernel_thread || stat->ended))
-		return;
+		return true;
 	if (stat)
 		*vec_push(&pass->nodes) = (struct node){{view->pid, stat->start_ticks}, stat->ppid};
 	for (size_t i = 0; i < pass->n; i++) {
@@ -86,22 +89,9 @@ static void look(struct procpass *pass, struct procview *view, procpass_visit *v
 		if (filter->children)
 			*vec_push(&filter->own.list) =
 				(struct identity){view->pid, view->stat.start_ticks};
-		visit(context, i, view, false);
+		looking->visit(looking->context, i, view, false);
 	}
-}
-
-static void look_at_all(struct procpass *pass, DIR *proc, procpass_visit *visit, void *context)
-{
-	struct procview view;
-
-	for (struct dirent *entry; (entry = readdir(proc));) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		procview_glance(&view, dirfd(proc), (pid_t)strtol(entry->d_name, NULL, 10));
-		procview_leads(&view); /* threads are not listed there */
-		look(pass, &view, visit, context);
-		procview_close(&view);
-	}
+	return true;
 }
 
 /* ---- descendants ---- */
@@ -222,18 +212,10 @@ static void begin(struct procpass *pass, const bool *skipped)
 int procpass_run(struct procpass *pass, int proc_fd, const bool *skipped, procpass_visit *visit,
 		 void *context)
 {
-	int fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *proc = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!proc) {
-		int rc = -errno;
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
 	begin(pass, skipped);
-	look_at_all(pass, proc, visit, context);
-	closedir(proc);
+	int rc = procs_each(proc_fd, look, &(struct looking){pass, visit, context});
+	if (rc)
+		return rc;
 	if (pass->nodes.n)
 		qsort(pass->nodes.at, pass->nodes.n, sizeof(*pass->nodes.at), by_pid);
 	for (size_t i = 0; i < pass->n; i++) {

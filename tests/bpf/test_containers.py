@@ -1,5 +1,6 @@
 """Files in containers: overlay roots with mount, pid and cgroup namespaces of their own."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -57,6 +58,38 @@ class Containers(unittest.TestCase):
                 for container in (a, b):
                     wait_until(container.unmount, 30)
             wait_until(lambda: e.attached(function="work") == 0, 30)
+
+    def test_jobs_that_come_and_go(self):
+        """Containers whose first process is nobody's business start short programs: once one has
+        been seen in each, all are counted, also after looks at everyone that met none of them."""
+        job = os.path.join(os.path.dirname(PATH), "job")
+        with Image() as image, contextlib.ExitStack() as stack:
+            os.link(image.folder + PATH, image.folder + job)
+            containers = [stack.enter_context(Container(image)) for _ in range(6)]
+            commands = [["nsenter", "-t", str(container.first()), "-m", job, "1", "5", "late"]
+                        for container in containers]
+            e = stack.enter_context(Exporter(config(
+                target(job, {"symbol": "work", "exit": "none"}, process={"exe": job}))))
+            before = links(e)
+            for command in commands:
+                with subprocess.Popen(command, stdin=subprocess.PIPE,
+                                      stdout=subprocess.DEVNULL) as long:
+                    wait_until(lambda: e.attached(function="work") == 1, 30)
+                    e.settle()
+                    long.stdin.close()
+            for n in (1, 2, 3):
+                e.child.send_signal(1)
+                wait_until(lambda n=n: sum("reloaded" in l["msg"] for l in e.logs()) == n, 30)
+                e.settle(2)
+                now = count(e)
+                for command in commands * 5:
+                    subprocess.run(command, input=b"\n", stdout=subprocess.DEVNULL, check=True)
+                self.assertEqual(count(e), now + 5 * len(commands) * 5)
+            for container in containers:
+                container.end()
+            wait_until(lambda: links(e) == before, 30)
+            for container in containers:
+                wait_until(container.unmount, 30)
 
     def test_attached_where_the_file_is(self):
         """What the service manager is told is what the metric says."""

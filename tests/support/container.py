@@ -79,6 +79,11 @@ class Container:
             stdout=subprocess.PIPE, text=True, preexec_fn=begin)
         self.child.stdout.readline()  # ready 1
 
+    def first(self):
+        """The pid of its first process."""
+        with open(f"/proc/{self.child.pid}/task/{self.child.pid}/children", "rb") as children:
+            return int(children.read())
+
     def round(self):
         self.child.stdin.write("\n")
         self.child.stdin.flush()
