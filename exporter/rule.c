@@ -92,8 +92,8 @@ bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino)
 }
 
 /*
- * One file may have several names, of which only this one is meant. The kernel programs look at the
- * start of longer ones, and equal none then: they leave it to the exporter.
+ * One file may have several names, of which only this one is meant. Of a longer one the kernel
+ * programs look at the start, and have the exporter look at the rest.
  */
 static void set_name(struct up_rule *rule, const char *path)
 {
@@ -101,8 +101,7 @@ static void set_name(struct up_rule *rule, const char *path)
 	const char *name = slash ? slash + 1 : path;
 
 	memset(rule->name, 0, sizeof(rule->name));
-	if (strlen(name) < sizeof(rule->name) - 1)
-		memcpy(rule->name, name, strlen(name));
+	memcpy(rule->name, name, strnlen(name, sizeof(rule->name) - 1));
 }
 
 /* FNV-1a (draft-eastlake-fnv): which path, for comparing only. */

@@ -82,6 +82,23 @@ class Starts(unittest.TestCase):
                 a.round()
                 self.assertEqual(count(e), 200)
 
+    def test_a_long_name(self):
+        """The kernel programs look at its start, and the exporter at the rest."""
+        file = copied("n" * 200 + "a", "once")
+        with Exporter(counting(file, exe=file)) as e:
+            with Victim(copied("starter"), "spawn", file, 500, 1) as v:
+                self.assertEqual(v.round()["well"], 500)
+            self.assertEqual(count(e), 500)
+        file, other = copied("n" * 200 + "b", "threads"), copied("n" * 200 + "c", "threads")
+        os.remove(other)
+        os.link(file, other)
+        with Exporter(counting(file, exe=file)) as e:
+            with Victim(file, 1, 100, "early") as a, Victim(other, 1, 7, "early") as b:
+                e.settle(1)
+                for v in (a, b):
+                    v.round()
+                self.assertEqual(count(e), 100)
+
     def test_a_pidfile_before_its_process(self):
         """It is written first, or left by one that has ended: its number is given again."""
         file = victim.path("threads") + ".pid"
