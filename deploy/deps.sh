@@ -51,6 +51,7 @@ prometheus           test
 python3-yaml         test
 runc                 test
 rustc                test
+strace               test    strace
 systemd-container    test
 util-linux           test
 valgrind             test

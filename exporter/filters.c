@@ -71,6 +71,22 @@ void filters_decide(struct filters *filters, uint32_t number, struct procview *v
 		filters_put_rule(filters, number);
 }
 
+/*
+ * It may have started another program between the look at it and the decision, which then came
+ * after what the kernel programs had decided on that one.
+ */
+static void check_decision(struct filters *filters, uint32_t number, pid_t pid)
+{
+	struct procview now;
+
+	procview_glance(&now, filters->proc_fd, pid);
+	procview_leads(&now);
+	if (!procmatch_matches(filters->filter[number].match, &now) && procview_pin(&now) &&
+	    !procview_is_starved(&now))
+		filters_decide(filters, number, &now, false, false);
+	procview_close(&now);
+}
+
 /* Filters that are about one pid are not touched by what others start. */
 static bool is_about_programs(const struct filter *filter)
 {
@@ -156,6 +172,8 @@ void filters_look_at(struct filters *filters, pid_t pid, const struct up_started
 		has_group |= on; /* decisions tell it */
 		if (on || entry.itself[i])
 			filters_decide(filters, i, &view, false, on);
+		if (on && !entry.itself[i])
+			check_decision(filters, i, pid);
 	}
 	if (told && told->parent)
 		inherit(filters, &view, (pid_t)told->parent);

@@ -1,13 +1,20 @@
 """Processes that start in ways that the kernel programs cannot decide on by themselves."""
 
+import contextlib
 import os
 import shutil
+import subprocess
 import unittest
 
 import victim
 from exporter import Exporter, setUpModule
 from test_processes import copied, count, counting
 from victim import Victim, wait_until
+
+
+def traced(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        return "TracerPid:\t0\n" not in status.read()
 
 
 class Starts(unittest.TestCase):
@@ -81,6 +88,29 @@ class Starts(unittest.TestCase):
                 b.round()
                 a.round()
                 self.assertEqual(count(e), 200)
+
+    def test_another_program_before_the_decision(self):
+        """One that matches becomes one that the kernel programs know not to, while the exporter,
+        held up between its look and its decision, selects it."""
+        other = copied("becomes", "threads")
+        shell = shutil.copy("/bin/bash", os.path.join(os.path.dirname(other), "shell"))
+        with Exporter(counting(other, comm="shell", cmdline='"as wanted"')) as e, \
+                contextlib.ExitStack() as stack:
+            slow = subprocess.Popen(
+                ["strace", "-qq", "-f", "-e", "trace=bpf", "-e", "inject=bpf:delay_enter=30000",
+                 "-o", "/dev/null", "-p", str(e.pid)])
+            try:
+                wait_until(lambda: traced(e.pid), 20)
+                victims = [stack.enter_context(Victim(
+                    shell, "-c", f"sleep {n / 200}; exec '{other}' 1 10 early # as wanted"))
+                           for n in range(40)]
+                e.settle(1)
+            finally:
+                slow.terminate()
+                slow.wait()
+            for v in victims:
+                v.round()
+            self.assertEqual(count(e), 0)
 
     def test_a_long_name(self):
         """The kernel programs look at its start, and the exporter at the rest."""
