@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
@@ -197,14 +198,31 @@ def parse(argv):
     return parser.parse_args(argv)
 
 
-def main(argv):
-    options = parse(argv)
-    total = collections.Counter()
-    for suite in options.suite:
+def run_suite(options, suite, total, printing):
+    begin = time.monotonic()
+    for title, cases, output in SUITES[suite](options):
+        with printing:
+            total.update(report(title, cases, output, time.monotonic() - begin))
         begin = time.monotonic()
-        for title, cases, output in SUITES[suite](options):
-            total += report(title, cases, output, time.monotonic() - begin)
-            begin = time.monotonic()
+
+
+def run_suites(options):
+    """One after another; `kernels`, which has machines of its own, beside `e2e`, which waits much."""
+    total, printing, beside = collections.Counter(), threading.Lock(), None
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for suite in options.suite:
+            if suite == "kernels" and beside:
+                continue
+            if suite == "e2e" and "kernels" in options.suite:
+                beside = pool.submit(run_suite, options, "kernels", total, printing)
+            run_suite(options, suite, total, printing)
+        if beside:
+            beside.result()
+    return total
+
+
+def main(argv):
+    total = run_suites(parse(argv))
     sys.stdout.flush()
     print(f"{total['pass']} passed, {total['fail']} failed, {total['skip']} skipped")
     return 1 if total["fail"] or not total["pass"] else 0
