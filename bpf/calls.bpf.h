@@ -56,34 +56,42 @@ static __always_inline bool is_on_own_stack(__u64 sp)
 }
 
 /*
- * Take out a call that was looked up. Its exit, the same name entered anew and the sweep may come
- * at the same time: whoever turns its start to 0 has it, and for the others it is not there any
- * more. Only who has it deletes the element, and as nobody can put one under a name that is in use,
- * what is deleted is that call and none that came since.
+ * Take out a call that was looked up, and that began at `start_ns`. Its exit, the same name entered
+ * anew and the sweep may come at the same time: whoever turns its start to 0 has it, and for the
+ * others it is not there any more. Only who has it deletes the element, and as nobody can put one
+ * under a name that is in use, what is deleted is that call and none that came since.
  */
-static __always_inline bool call_take(const struct up_call_key *key, struct up_call *call,
-				      struct up_call *taken)
+static __always_inline bool call_claim(const struct up_call_key *key, struct up_call *call,
+				       __u64 start_ns)
 {
-	*taken = *call;
-	if (!taken->start_ns ||
-	    __sync_val_compare_and_swap(&call->start_ns, taken->start_ns, 0) != taken->start_ns)
+	if (!start_ns || __sync_val_compare_and_swap(&call->start_ns, start_ns, 0) != start_ns)
 		return false;
-	if (!bpf_map_delete_elem(&calls, key)) {
+	/* It may have been taken before, and the element have become another call's. */
+	if (bpf_map_lookup_elem(&calls, key) == call && !bpf_map_delete_elem(&calls, key)) {
 		if (key->probe & UP_CALL_SPARE)
 			__sync_fetch_and_add(&spare_calls, -1);
 		return true;
 	}
-	/* It was taken between the look-up and here, and the element became another call's. */
-	__sync_val_compare_and_swap(&call->start_ns, 0, taken->start_ns);
+	__sync_val_compare_and_swap(&call->start_ns, 0, start_ns);
 	return false;
+}
+
+static __always_inline bool call_take(const struct up_call_key *key, struct up_call *taken)
+{
+	struct up_call *call = bpf_map_lookup_elem(&calls, key);
+
+	if (!call)
+		return false;
+	*taken = *call;
+	return call_claim(key, call, taken->start_ns);
 }
 
 /* What has the name of a call that begins was left without an exit. */
 static __always_inline void call_overwrite(const struct up_call_key *key, __u32 own_slot)
 {
-	struct up_call *old = bpf_map_lookup_elem(&calls, key), taken;
+	struct up_call taken;
 
-	if (!old || !call_take(key, old, &taken))
+	if (!call_take(key, &taken))
 		return;
 	struct up_slot *slot = slot_get(slot_number(own_slot, taken.group));
 	if (slot)
@@ -116,7 +124,7 @@ static __always_inline struct up_call_key second_name(const struct up_call_key *
 
 /*
  * What call_keep rarely does is in functions of their own, like frames_drop. They copy what they
- * are given: kernels before 6.4 take only what is on a program's own stack for keys and values.
+ * are given: older kernels (6.1 is one) take what is on a program's own stack for keys and values.
  */
 __noinline int call_keep_spare(const struct up_call_key *first, const struct up_call *given,
 			       __u32 own_slot)
@@ -158,27 +166,18 @@ static __always_inline void call_keep(const struct up_call_key *key, const struc
 		count(&slot->lost[UP_LOST_IN_FLIGHT_FULL]);
 }
 
-static __always_inline bool call_find(const struct up_call_key *key, struct up_call *taken)
-{
-	struct up_call *call = bpf_map_lookup_elem(&calls, key);
-
-	return call && call_take(key, call, taken);
-}
-
 /*
  * Take a call out and record it. False when there is none: entered before the probe was there, or
- * swept this very moment and accounted for.
+ * swept this very moment and accounted for. Of two by one name the second is the newer.
  */
 static __always_inline bool call_finish(const struct up_call_key *key, __u64 now)
 {
 	struct up_probe *entry = probe_get(key->probe);
+	struct up_call_key spare = second_name(key);
 	struct up_call call;
 
-	if (!call_find(key, &call)) {
-		struct up_call_key spare = second_name(key);
-		if (!has_spares() || !call_find(&spare, &call))
-			return false;
-	}
+	if (!(has_spares() && call_take(&spare, &call)) && !call_take(key, &call))
+		return false;
 	if (!entry || entry->generation != call.generation)
 		return false;
 	call_record(entry, call.group, call.start_ns, now);
@@ -261,10 +260,9 @@ static __always_inline bool call_swept(const __u64 *arguments)
 	struct up_call_key key = {.sp = arguments[UP_TAKE_SP],
 				  .tgid = (__u32)arguments[UP_TAKE_TGID],
 				  .probe = (__u32)arguments[UP_TAKE_PROBE]};
-	struct up_call *call = bpf_map_lookup_elem(&calls, &key), taken;
+	struct up_call *call = bpf_map_lookup_elem(&calls, &key);
 
-	return call && call->start_ns == arguments[UP_TAKE_START_NS] &&
-	       call_take(&key, call, &taken);
+	return call && call_claim(&key, call, arguments[UP_TAKE_START_NS]);
 }
 
 static __always_inline void leave_word(void *map, __u32 id, enum up_abandoned reason)

@@ -13,6 +13,7 @@
 #include "kernel/privs.h"
 
 enum { UNNAMED_SECONDS = 1, REREAD_SECONDS = 2, FULL_SECONDS = 15 };
+enum { CHECKS = 3 };
 
 /* ---- rules ---- */
 
@@ -71,20 +72,21 @@ void filters_decide(struct filters *filters, uint32_t number, struct procview *v
 		filters_put_rule(filters, number);
 }
 
-/*
- * It may have started another program between the look at it and the decision, which then came
- * after what the kernel programs had decided on that one.
- */
-static void check_decision(struct filters *filters, uint32_t number, pid_t pid)
+/* Until two looks in a row agree. */
+void filters_check_decision(struct filters *filters, uint32_t number, pid_t pid)
 {
-	struct procview now;
+	bool on = true, same = false;
 
-	procview_glance(&now, filters->proc_fd, pid);
-	procview_leads(&now);
-	if (!procmatch_matches(filters->filter[number].match, &now) && procview_pin(&now) &&
-	    !procview_is_starved(&now))
-		filters_decide(filters, number, &now, false, false);
-	procview_close(&now);
+	for (int tries = 0; tries < CHECKS && !same; tries++) {
+		struct procview now;
+		same = !procview_open(&now, filters->proc_fd, pid) ||
+		       procmatch_matches(filters->filter[number].match, &now) == on ||
+		       procview_is_starved(&now);
+		if (!same)
+			filters_decide(filters, number, &now, false, on = !on);
+		filters->again |= procview_is_starved(&now);
+		procview_close(&now);
+	}
 }
 
 /* Filters that are about one pid are not touched by what others start. */
@@ -173,7 +175,7 @@ void filters_look_at(struct filters *filters, pid_t pid, const struct up_started
 		if (on || entry.itself[i])
 			filters_decide(filters, i, &view, false, on);
 		if (on && !entry.itself[i])
-			check_decision(filters, i, pid);
+			filters_check_decision(filters, i, pid);
 	}
 	if (told && told->parent)
 		inherit(filters, &view, (pid_t)told->parent);

@@ -70,6 +70,12 @@ void filters_decide(struct filters *filters, uint32_t number, struct procview *v
 		    bool on);
 
 /*
+ * A process was selected that was not before. It may have started another program between the look
+ * at it and the decision, which then came after what the kernel programs had decided on that one.
+ */
+void filters_check_decision(struct filters *filters, uint32_t number, pid_t pid);
+
+/*
  * Decide on one process. `told`: what the kernel told of its start; NULL: nothing. Most programs
  * that are started are nobody's business: these cost no more than they have to.
  */
@@ -82,8 +88,11 @@ void filters_look_for_files(struct filters *filters, struct procview *view,
 /* A process that runs the program of `exe` was found in another mount namespace than ours. */
 void filters_note_place(struct filter *filter, ino_t mount_ns, dev_t dev, ino_t ino);
 
-/* Programs that the pass under way has met no process of are looked for where they were. */
-void filters_look_into_places(struct filters *filters);
+/*
+ * Programs that the pass under way has met no process of are looked for where they were. 0, or
+ * -errno: it cannot be told.
+ */
+int filters_look_into_places(struct filters *filters);
 
 void filters_pass(struct filters *filters, enum pass kind);
 

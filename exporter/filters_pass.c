@@ -11,8 +11,12 @@ static void found(void *context, size_t at, struct procview *view, bool inherite
 {
 	struct filters *filters = context;
 	uint32_t number = filters->numbers[at];
+	struct up_selected entry;
 
+	select_find(filters->select, view->pid, &entry);
 	filters_decide(filters, number, view, inherited, true);
+	if (!inherited && !entry.itself[number])
+		filters_check_decision(filters, number, view->pid);
 	if (!inherited)
 		*vec_push(&filters->found) = (struct found){view->pid, number};
 }
@@ -63,15 +67,22 @@ static void pass_selected(void *context, pid_t pid, const struct up_selected *en
 	procview_close(&view);
 }
 
-/* Inodes that neither the path nor a process has may be given to any other file. */
+static void find_exes_at_paths(struct filters *filters)
+{
+	for (uint32_t i = 0; i < filters->n; i++) {
+		struct filter *filter = &filters->filter[i];
+		if (filter->spec && filter->exe.ino)
+			rule_learn_exe(&filter->found, filter->exe.dev, filter->exe.ino);
+	}
+}
+
+/* Inodes that neither a path nor a process has may be given to any other file. */
 static void unlearn_exes(struct filters *filters)
 {
 	for (uint32_t i = 0; i < filters->n; i++) {
 		struct filter *filter = &filters->filter[i];
 		if (!filter->spec || filter->skipped || !(filter->rule.parts & UP_RULE_EXE))
 			continue;
-		if (filter->exe.ino)
-			rule_learn_exe(&filter->found, filter->exe.dev, filter->exe.ino);
 		if (rule_same_exes(&filter->rule, &filter->found))
 			continue;
 		memcpy(filter->rule.exe, filter->found.exe, sizeof(filter->rule.exe));
@@ -106,7 +117,9 @@ static bool run(struct filters *filters)
 		filters->filter[i].found = (struct up_rule){0};
 	if (any && procpass_run(filters->pass, filters->proc_fd, skipped, found, filters))
 		return false;
-	filters_look_into_places(filters);
+	find_exes_at_paths(filters);
+	if (filters_look_into_places(filters))
+		return false;
 	unlearn_exes(filters);
 	if (filters->found.n)
 		qsort(filters->found.at, filters->found.n, sizeof(*filters->found.at), by_pid);

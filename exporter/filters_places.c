@@ -4,14 +4,14 @@
  * A container that goes on has the program all the same, for jobs that come and go between passes;
  * so before it is forgotten it is looked for at its path there.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "filters_inside.h"
-#include "target/file.h"
-#include "target/procs.h"
+#include "target/residents.h"
 
 void filters_note_place(struct filter *filter, ino_t mount_ns, dev_t dev, ino_t ino)
 {
@@ -25,93 +25,68 @@ void filters_note_place(struct filter *filter, ino_t mount_ns, dev_t dev, ino_t 
 	filter->places[0] = (struct filter_place){mount_ns, dev, ino};
 }
 
-/* Whether the pass that is under way has to look for the program there. */
-static bool is_unmet(const struct filter *filter, const struct filter_place *place)
-{
-	return place->mount_ns && !filter->skipped &&
-	       !rule_knows_exe(&filter->found, place->dev, place->ino);
-}
-
-static size_t count_unmet(const struct filters *filters)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < filters->n; i++)
-		for (size_t j = 0; filters->filter[i].spec && j < UP_RULE_INODES; j++)
-			n += is_unmet(&filters->filter[i], &filters->filter[i].places[j]);
-	return n;
-}
-
-/* Which file a process has at the path of `exe`. */
-static bool look_up(struct procview *view, const char *path, struct stat *st)
-{
-	_cleanup_close_ int root_fd = procview_root(view);
-	struct arena arena;
-	struct file file;
-	struct err err;
-
-	if (root_fd < 0)
-		return false;
-	arena_init(&arena);
-	bool found = !file_open_in(&file, root_fd, path, &arena, &err);
-	arena_fini(&arena);
-	if (!found)
-		return false;
-	found = !fstat(file.fd, st);
-	close(file.fd);
-	return found;
-}
-
-/* In how many places the program was found. */
-static size_t look_from(struct filter *filter, struct procview *view, ino_t mount_ns)
-{
-	size_t n = 0;
-	struct stat st;
-
-	for (size_t i = 0; i < UP_RULE_INODES; i++) {
-		struct filter_place *place = &filter->places[i];
-		if (place->mount_ns != mount_ns || !is_unmet(filter, place))
-			continue;
-		if (!look_up(view, filter->spec->exe, &st))
-			continue; /* another process there may have another root */
-		n++;
-		place->dev = st.st_dev;
-		place->ino = st.st_ino;
-		rule_learn_exe(&filter->found, st.st_dev, st.st_ino);
-	}
-	return n;
-}
-
-struct looking {
-	struct filters *filters;
-	size_t unmet;
+struct search {
+	struct filter *filter;
+	struct filter_place *place;
+	bool found, starved;
 };
 
-static bool look_from_process(void *context, struct procview *view)
+/* The file that a process there has at the path now, which may be a newer one. */
+static bool look_up(void *context, struct procview *view)
 {
-	struct looking *looking = context;
-	struct filters *filters = looking->filters;
-	ino_t mount_ns = procview_mount_ns(view);
+	struct search *search = context;
+	_cleanup_close_ int fd = residents_open_file(view, search->filter->spec->exe);
+	struct stat st;
 
-	for (uint32_t i = 0; mount_ns && i < filters->n; i++)
-		if (filters->filter[i].spec)
-			looking->unmet -= look_from(&filters->filter[i], view, mount_ns);
-	return looking->unmet;
+	search->starved |= fd == -EMFILE;
+	search->found = fd >= 0 && !fstat(fd, &st);
+	if (!search->found)
+		return true; /* another process there may have another root */
+	*search->place = (struct filter_place){search->place->mount_ns, st.st_dev, st.st_ino};
+	rule_learn_exe(&search->filter->found, st.st_dev, st.st_ino);
+	return false;
 }
 
-/* Places where it is not any more, or nobody. */
-static void forget_unmet(struct filters *filters)
+/* Places that nobody is in any more, or that have no such file, are forgotten. */
+static int look_into_places(struct filter *filter, struct residents *residents)
 {
-	for (uint32_t i = 0; i < filters->n; i++)
-		for (size_t j = 0; filters->filter[i].spec && j < UP_RULE_INODES; j++)
-			if (is_unmet(&filters->filter[i], &filters->filter[i].places[j]))
-				filters->filter[i].places[j] = (struct filter_place){0};
+	for (size_t i = 0; i < UP_RULE_INODES && filter->places[i].mount_ns; i++) {
+		struct filter_place *place = &filter->places[i];
+		struct search search = {filter, place, false, false};
+		if (rule_knows_exe(&filter->found, place->dev, place->ino))
+			continue; /* the pass has met it */
+		int result = residents_each(residents, place->mount_ns, look_up, &search);
+		if (result || search.starved)
+			return result ? result : -EMFILE;
+		if (!search.found)
+			place->ino = 0;
+	}
+	return 0;
 }
 
-void filters_look_into_places(struct filters *filters)
+static void forget_places(struct filter *filter)
 {
-	struct looking looking = {filters, count_unmet(filters)};
+	struct filter_place kept[UP_RULE_INODES] = {0};
+	size_t n = 0;
 
-	if (looking.unmet && !procs_each(filters->proc_fd, look_from_process, &looking))
-		forget_unmet(filters);
+	for (size_t i = 0; i < UP_RULE_INODES; i++)
+		if (filter->places[i].ino)
+			kept[n++] = filter->places[i];
+	memcpy(filter->places, kept, sizeof(kept));
+}
+
+int filters_look_into_places(struct filters *filters)
+{
+	struct residents residents = {0};
+	int result = 0;
+
+	for (uint32_t i = 0; i < filters->n && !result; i++) {
+		struct filter *filter = &filters->filter[i];
+		if (!filter->spec || filter->skipped || !filter->places[0].mount_ns)
+			continue;
+		result = look_into_places(filter, &residents);
+		forget_places(filter);
+	}
+	residents_fini(&residents);
+	return result;
 }

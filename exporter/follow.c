@@ -100,7 +100,8 @@ void follow_drop(struct probes *probes, struct target *target, size_t at)
 void follow_superseded(struct probes *probes, struct target *target)
 {
 	for (size_t i = target->superseded.n; i-- > 0;)
-		if (!superseded_in_use(&target->superseded.at[i], probes->attach))
+		if (!superseded_in_use(&target->superseded.at[i], probes->attach,
+				       &probes->residents))
 			follow_drop(probes, target, i);
 }
 

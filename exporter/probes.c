@@ -68,6 +68,7 @@ void probes_free(struct probes *probes)
 	for (size_t i = 0; i < probes->n_targets; i++)
 		table_fini_target(&probes->targets[i]);
 	filters_free(probes->filters);
+	residents_fini(&probes->residents);
 	vec_fini(&probes->places);
 	groups_free(probes->groups);
 	for (size_t i = 0; i < probes->plans.n; i++)
@@ -209,6 +210,7 @@ void probes_retry(struct probes *probes)
 	sweep(probes);
 	filters_tick(probes->filters);
 	label_sets_tick(probes);
+	residents_forget(&probes->residents);
 	struct file_stamp stamp;
 	for (size_t i = 0; i < probes->n_targets; i++) {
 		struct target *target = &probes->targets[i];

@@ -10,15 +10,14 @@
 
 #include "base/alloc.h"
 #include "base/sort.h"
-#include "target/file.h"
 #include "target/proc.h"
-#include "target/procs.h"
 #include "target/procview.h"
 
-/* Where the kernel does not tell who maps a file, all of /proc is read: not at each look. */
+/*
+ * What is not done at each look, since it costs: reading all of /proc where the kernel does not
+ * tell who maps a file, and opening the file in a container.
+ */
 enum { LOOKS_BETWEEN = 20 };
-
-enum { USERS_AT_FIRST = 64 }; /* that are kept without asking whether they have ended */
 
 static int by_label(const void *left, const void *right)
 {
@@ -115,7 +114,7 @@ void superseded_fini(struct superseded *old)
 		close(old->fd);
 	for (size_t i = 0; i < old->n; i++)
 		free(old->probes[i].label);
-	vec_fini(&old->users);
+	vec_fini(&old->namespaces);
 	free(old->probes);
 	free(old->path);
 	free(old->build_id);
@@ -123,121 +122,105 @@ void superseded_fini(struct superseded *old)
 
 /* ---- users ---- */
 
-static bool is_there(const struct superseded_user *user, int proc_fd)
-{
-	struct procview view;
-
-	procview_glance(&view, proc_fd, user->pid);
-	const struct procview_stat *stat = procview_stat(&view);
-	return stat && !stat->ended && stat->start_ticks == user->start_ticks;
-}
-
-/* Forget users that have ended: all of them, or those behind the last that has not. */
-static void forget_ended(struct superseded *file, bool all)
-{
-	_cleanup_close_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	for (size_t i = proc_fd < 0 ? 0 : file->users.n; i-- > 0;) {
-		if (!is_there(&file->users.at[i], proc_fd))
-			file->users.at[i] = file->users.at[--file->users.n];
-		else if (!all)
-			break;
-	}
-}
-
 static void note_namespace(struct superseded *file, ino_t mount_ns)
 {
-	size_t i = 0, last = SUPERSEDED_NAMESPACES - 1;
+	ino_t *at = file->namespaces.at;
+	size_t i = 0;
 
-	while (i < last && file->mount_ns[i] && file->mount_ns[i] != mount_ns)
+	while (i < file->namespaces.n && at[i] != mount_ns)
 		i++;
-	memmove(&file->mount_ns[1], &file->mount_ns[0], i * sizeof(file->mount_ns[0]));
-	file->mount_ns[0] = mount_ns;
+	if (i == file->namespaces.n) {
+		if (i < SUPERSEDED_NAMESPACES)
+			vec_push(&file->namespaces);
+		else
+			i--; /* the oldest goes */
+	}
+	at = file->namespaces.at;
+	memmove(&at[1], &at[0], i * sizeof(*at));
+	at[0] = mount_ns;
 }
 
-static void push_user(struct superseded *file, const struct procview *view,
-		      const struct procview_stat *stat)
-{
-	*vec_push(&file->users) = (struct superseded_user){view->pid, stat->start_ticks};
-}
-
-/* A container may start processes for ever: those that have ended must not pile up. */
-void superseded_add_user(struct superseded *file, struct procview *view)
+static void set_user(struct superseded *file, struct procview *view)
 {
 	const struct procview_stat *stat = procview_stat(view);
 
-	for (size_t i = 0; stat && i < file->users.n; i++)
-		if (file->users.at[i].pid == view->pid &&
-		    file->users.at[i].start_ticks == stat->start_ticks)
-			return;
-	if (!stat)
-		return;
-	push_user(file, view, stat);
-	note_namespace(file, procview_mount_ns(view));
-	if (file->users.n < 2 * file->users_kept + USERS_AT_FIRST)
-		return;
-	forget_ended(file, true);
-	file->users_kept = file->users.n;
+	file->user_looks = 0;
+	file->user = (struct superseded_user){0};
+	if (stat)
+		file->user = (struct superseded_user){view->pid, stat->start_ticks};
 }
 
-static bool is_in_its_namespaces(const struct superseded *file, struct procview *view)
+void superseded_add_user(struct superseded *file, struct procview *view)
 {
 	ino_t mount_ns = procview_mount_ns(view);
 
-	for (size_t i = 0; mount_ns && i < SUPERSEDED_NAMESPACES && file->mount_ns[i]; i++)
-		if (file->mount_ns[i] == mount_ns)
-			return true;
-	return false;
+	if (mount_ns)
+		note_namespace(file, mount_ns);
+	if (!file->user.pid)
+		set_user(file, view);
 }
 
-/* Whether the process finds it at its path: a container may have another one by now. */
-static bool is_at_path(const struct superseded *file, const struct attach *attach,
-		       struct procview *view)
+/* A container may have another file there by now. Whether it has this one, or cannot be asked. */
+static bool finds(const struct superseded *file, const struct attach *attach, struct procview *view)
 {
-	_cleanup_close_ int root_fd = procview_root(view);
-	struct arena arena;
-	struct file found;
-	struct err err;
+	int fd = residents_open_file(view, file->path);
 
-	if (root_fd < 0)
-		return false;
-	arena_init(&arena);
-	bool is = !file_open_in(&found, root_fd, file->path, &arena, &err);
-	arena_fini(&arena);
-	if (!is)
-		return false;
-	struct mapping_state real = superseded_real_file(attach, found.fd);
-	close(found.fd);
+	if (fd < 0)
+		return fd == -EMFILE;
+	struct mapping_state real = superseded_real_file(attach, fd);
+	close(fd);
 	return superseded_same_file(&real, &file->real);
 }
 
-struct stand_in {
+/* Whether who was known to find it goes on, and finds it still: not asked at each look. */
+static bool user_stays(struct superseded *file, const struct attach *attach)
+{
+	_cleanup_close_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct procview view;
+
+	if (!file->user.pid)
+		return false;
+	bool stays = procview_open(&view, proc_fd, file->user.pid);
+	const struct procview_stat *stat = stays ? procview_stat(&view) : NULL;
+	stays = stat && !stat->ended && stat->start_ticks == file->user.start_ticks;
+	if (stays && !(++file->user_looks % LOOKS_BETWEEN))
+		stays = finds(file, attach, &view);
+	stays |= procview_is_starved(&view);
+	procview_close(&view);
+	return stays;
+}
+
+struct search {
 	struct superseded *file;
 	const struct attach *attach;
 };
 
-/* The first process that has the file stands for those that have ended. */
-static bool stand_in(void *context, struct procview *view)
+static bool take_as_user(void *context, struct procview *view)
 {
-	const struct stand_in *for_ended = context;
+	const struct search *search = context;
 
-	if (!is_in_its_namespaces(for_ended->file, view) || !procview_is_process(view) ||
-	    !is_at_path(for_ended->file, for_ended->attach, view))
+	if (!procview_is_process(view) || !finds(search->file, search->attach, view))
 		return true;
-	push_user(for_ended->file, view, procview_stat(view));
+	set_user(search->file, view);
 	return false;
 }
 
-static bool has_users(struct superseded *file, const struct attach *attach)
+/* Namespaces where nobody finds it any more are done with. */
+static bool has_users(struct superseded *file, const struct attach *attach,
+		      struct residents *residents)
 {
-	forget_ended(file, false);
-	if (!file->users.n && file->mount_ns[0]) {
-		_cleanup_close_ int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		struct stand_in for_ended = {file, attach};
-		if (!procs_each(proc_fd, stand_in, &for_ended) && !file->users.n)
-			memset(file->mount_ns, 0, sizeof(file->mount_ns));
+	struct search search = {file, attach};
+
+	if (user_stays(file, attach))
+		return true;
+	file->user = (struct superseded_user){0};
+	while (file->namespaces.n) {
+		ino_t mount_ns = file->namespaces.at[file->namespaces.n - 1];
+		if (residents_each(residents, mount_ns, take_as_user, &search) || file->user.pid)
+			return true;
+		file->namespaces.n--;
 	}
-	return file->users.n > 0;
+	return false;
 }
 
 static bool is_mapped(struct superseded *old, const struct attach *attach)
@@ -254,13 +237,14 @@ static bool is_mapped(struct superseded *old, const struct attach *attach)
 	return mapped.processes > 0;
 }
 
-bool superseded_in_use(struct superseded *old, const struct attach *attach)
+bool superseded_in_use(struct superseded *old, const struct attach *attach,
+		       struct residents *residents)
 {
 	struct file_stamp now = file_stamp_of_fd(old->fd);
 
 	if (file_stamp_content_differs(&now, &old->stamp))
 		return false;
-	return is_mapped(old, attach) || has_users(old, attach);
+	return is_mapped(old, attach) || has_users(old, attach, residents);
 }
 
 void superseded_drop(const struct superseded *old, struct attach *attach)

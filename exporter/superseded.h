@@ -12,9 +12,9 @@
 #include "kernel/attach.h"
 #include "probe.h"
 #include "target/procview.h"
+#include "target/residents.h"
 
 enum { SUPERSEDED_NONE = -2 }; /* no probe has that */
-enum { SUPERSEDED_NAMESPACES = 64 };
 
 struct superseded_probe {
 	bool usdt;
@@ -23,7 +23,9 @@ struct superseded_probe {
 	struct collect_place place; /* its texts are the file's */
 };
 
-/* A process in whose container the file is. */
+enum { SUPERSEDED_NAMESPACES = 256 };
+
+/* A process that finds the file at its path. */
 struct superseded_user {
 	pid_t pid;
 	uint64_t start_ticks;
@@ -34,10 +36,12 @@ struct superseded {
 	ino_t ino;
 	struct mapping_state real; /* which file it is whatever layers it is seen through */
 	bool elsewhere;		   /* in containers; else an old version */
-	VEC(struct superseded_user) users;
-	size_t users_kept;		       /* when those that have ended were last taken out */
-	ino_t mount_ns[SUPERSEDED_NAMESPACES]; /* of users, the newest first; 0: none */
-	int fd;				       /* owned */
+	/* Elsewhere: mount namespaces that had it, the newest first, and who is known to find it.
+	 */
+	VEC(ino_t) namespaces;
+	struct superseded_user user; /* pid 0: nobody */
+	unsigned user_looks;
+	int fd; /* owned */
 	struct file_stamp stamp;
 	char *path, *build_id;
 	struct superseded_probe *probes; /* by kind and label; owned */
@@ -67,16 +71,17 @@ bool superseded_init(struct superseded *old, const struct probe *probes, size_t 
 void superseded_fini(struct superseded *old);
 
 /*
- * A process has the file in its container. It is in use for as long as such a process is there, or
- * another one in their mount namespaces that finds it at its path: jobs come and go there.
+ * A process has the file in its container, where it is in use for as long as anybody is there who
+ * finds it at its path: jobs come and go.
  */
 void superseded_add_user(struct superseded *file, struct procview *view);
 
 /*
- * Whether a process maps the file still, as far as can be told now. No when it was written to: its
- * probes are where they should not be.
+ * Whether the file is in use still, as far as can be told now: a process maps it, or finds it
+ * elsewhere. No when it was written to: its probes are where they should not be.
  */
-bool superseded_in_use(struct superseded *old, const struct attach *attach);
+bool superseded_in_use(struct superseded *old, const struct attach *attach,
+		       struct residents *residents);
 /* Close its links. */
 void superseded_drop(const struct superseded *old, struct attach *attach);
 

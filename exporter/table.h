@@ -62,7 +62,8 @@ struct probes {
 	uint64_t labels_looked_ns; /* when sets were last looked at for what has ended */
 	bool reload_successful;
 	double reload_success_unix;
-	VEC(struct place) places; /* that the look at all processes which is under way came by */
+	struct residents residents; /* at the last look at what superseded files are for */
+	VEC(struct place) places;   /* that the look at all processes which is under way came by */
 	bool passing;
 	bool settling; /* the table is being attached: files elsewhere have to wait */
 	atomic_bool ready;

@@ -39,6 +39,7 @@ struct per_process {
 	VEC(struct process_links) processes; /* ATTACH_MOST_PROCESSES at most */
 	size_t n_selected;		     /* that were alive at the last pass */
 	int error;			     /* of the last try: why one has no links; 0: none */
+	pid_t headless;			     /* one that cannot have any, at the last try */
 	uint64_t failed_ns;		     /* when it was made */
 	bool told;
 };
@@ -195,6 +196,20 @@ static void close_unselected(struct per_process *own, uint64_t now_ns)
 	}
 }
 
+/*
+ * The kernel knows the process that a link is for by the memory of its first thread, and places
+ * nothing when that has ended before the others.
+ */
+static bool is_headless(pid_t pid)
+{
+	char path[64], link;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (readlink(path, &link, 1) >= 0 || errno != ENOENT)
+		return false;
+	return !kill(pid, 0) || errno != ESRCH;
+}
+
 static void open_chosen(const struct opened *opened, struct per_process *own,
 			const struct chosen *chosen, uint64_t now_ns)
 {
@@ -202,9 +217,12 @@ static void open_chosen(const struct opened *opened, struct per_process *own,
 				      .start_ticks = chosen->start_ticks,
 				      .replaced = chosen->replaced,
 				      .selected_ns = now_ns};
-	int result = open_links(opened, own, chosen->pid, &links.linked);
+	bool headless = is_headless(chosen->pid);
+	int result = headless ? 0 : open_links(opened, own, chosen->pid, &links.linked);
 
-	if (!result)
+	if (headless)
+		own->headless = chosen->pid;
+	else if (!result)
 		*vec_push(&own->processes) = links;
 	else if (result == -ESRCH)
 		own->n_selected--; /* it has just ended */
@@ -220,7 +238,7 @@ static void follow(const struct opened *opened, struct per_process *own, const s
 	close_unselected(own, pass->now_ns);
 	if (own->error && pass->now_ns - own->failed_ns < PAUSE_NS)
 		return;
-	own->error = 0;
+	own->error = own->headless = 0;
 	for (size_t i = 0; i < pass->chosen.n; i++) {
 		const struct chosen *chosen = &pass->chosen.at[i];
 		if (chosen->filter == own->filter && !find(own, chosen) &&
@@ -287,6 +305,13 @@ static enum reason explain(const struct opened *opened, const struct per_process
 		snprintf(detail, size, "%s", result.detail);
 		return result.reason;
 	}
+	if (own->headless) {
+		snprintf(detail, size,
+			 "process %d goes on without its first thread, by which the kernel would "
+			 "know it",
+			 (int)own->headless);
+		return REASON_PROCESS_NOT_FOUND;
+	}
 	snprintf(detail, size,
 		 "%zu processes are selected, and the file is mapped by so many programs that each "
 		 "needs links of its own, which %d can have: the others are not measured. Narrow "
@@ -300,7 +325,8 @@ enum reason perprocess_held_back(const struct opened *opened, int series, char *
 	for (size_t i = 0; i < opened->groups.n; i++) {
 		const struct open_group *group = &opened->groups.at[i];
 		const struct per_process *own = group->per_process;
-		if (own && (own->error || own->n_selected > ATTACH_MOST_PROCESSES) &&
+		if (own &&
+		    (own->error || own->headless || own->n_selected > ATTACH_MOST_PROCESSES) &&
 		    has_series(group, series))
 			return explain(opened, own, detail, size);
 	}

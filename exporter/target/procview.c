@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
-
 /* Bits of `asked` and `known`. */
 enum {
 	STAT = 1,
@@ -158,45 +156,6 @@ static bool learn(struct procview *view, unsigned fact, bool (*ask)(struct procv
 
 /* ---- stat ---- */
 
-/* Number of field `wanted`, where `at` is on field `field`. */
-static uint64_t field_after(const char *at, int field, int wanted)
-{
-	for (; at && field < wanted; field++) {
-		at = strchr(at, ' ');
-		at = at ? at + 1 : NULL;
-	}
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
-/* "pid (comm) state ppid …": the name may hold anything, `) R 1` too, but the rest no `)`. */
-bool procview_parse_stat(const char *text, size_t length, struct procview_stat *stat)
-{
-	char copy[1024];
-	const char *open, *close;
-
-	if (length >= sizeof(copy))
-		length = sizeof(copy) - 1;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	open = strchr(copy, '(');
-	close = strrchr(copy, ')');
-	if (!open || !close || close < open || close[1] != ' ' || !close[2] || close[3] != ' ')
-		return false;
-	size_t n = (size_t)(close - open) - 1;
-	if (n >= sizeof(stat->comm))
-		n = sizeof(stat->comm) - 1;
-	memcpy(stat->comm, open + 1, n);
-	stat->comm[n] = '\0';
-	char state = close[2];
-	const char *rest = close + 4;
-	stat->ppid = (pid_t)field_after(rest, 4, 4);
-	stat->kernel_thread = field_after(rest, 4, 9) & PF_KTHREAD;
-	stat->headless = state == 'Z' && field_after(rest, 4, 20) > 1;
-	stat->ended = state == 'X' || (state == 'Z' && !stat->headless);
-	stat->start_ticks = field_after(rest, 4, 22);
-	return true;
-}
-
 static bool ask_stat(struct procview *view)
 {
 	char text[1024];
@@ -314,26 +273,35 @@ static pid_t find_thread(struct procview *view)
 
 /*
  * A thread that ends gives back its memory, its root and its namespaces, and /proc/PID has those of
- * the first one: when that has ended before the others, one of them is asked.
+ * the first one: when that has ended before the others, one of them is asked. (It counts as ended
+ * some time before its state says so.) Whether there is one that was not asked before.
  */
 static bool turn_to_thread(struct procview *view)
 {
-	if (view->thread || !procview_stat(view) || !view->stat.headless)
+	bool refused = errno == EACCES || errno == EPERM;
+	pid_t before = view->thread;
+
+	if (refused || !procview_stat(view) || !view->stat.several)
 		return false;
 	view->thread = find_thread(view);
-	return view->thread != 0;
+	return view->thread && view->thread != before;
 }
+
+enum { TURNS = 2 }; /* the one that is asked may end meanwhile */
 
 static bool learn_of_living(struct procview *view, unsigned fact, bool (*ask)(struct procview *))
 {
-	pid_t before = view->thread;
+	bool asked = view->asked & fact;
 
+	errno = 0;
 	if (learn(view, fact, ask))
 		return true;
-	if (view->thread == before && !turn_to_thread(view))
-		return false;
-	view->asked &= ~fact;
-	return learn(view, fact, ask);
+	for (int i = 0; i < TURNS && !asked && turn_to_thread(view); i++) {
+		view->asked &= ~fact;
+		if (learn(view, fact, ask))
+			return true;
+	}
+	return false;
 }
 
 /* ---- the executable ---- */
@@ -405,7 +373,8 @@ static bool ask_cmdline(struct procview *view)
 	ssize_t n = read_place(view, living_place_of(view, "cmdline"), view->cmdline,
 			       PROCVIEW_TEXT_BYTES);
 
-	if (n < 0 || (n == 0 && turn_to_thread(view)))
+	/* Kernel threads have none, nor a thread that has ended. */
+	if (n < 0 || (n == 0 && procview_stat(view) && view->stat.several))
 		return false;
 	while (n > 0 && view->cmdline[n - 1] == '\0')
 		n--;
@@ -430,20 +399,35 @@ const char *procview_cmdline(struct procview *view, size_t *length)
 static bool ask_cgroup(struct procview *view)
 {
 	char text[16384]; /* version 1 has a line for each of its 13 controllers */
-	ssize_t n = read_place(view, place_of(view, "cgroup"), text, sizeof(text));
+	ssize_t n = read_place(view, living_place_of(view, "cgroup"), text, sizeof(text));
 
 	return n > 0 &&
 	       cgroup_path_choose(text, (size_t)n, view->cgroup, sizeof(view->cgroup), &view->ids);
 }
 
+/* With version 1, a thread that has ended is in the root, where hardly any process is. */
+static bool learn_cgroup(struct procview *view)
+{
+	bool asked = view->asked & CGROUP;
+
+	if (!learn(view, CGROUP, ask_cgroup))
+		return false;
+	errno = 0;
+	if (!asked && !strcmp(view->cgroup, "/") && turn_to_thread(view)) {
+		view->asked &= ~(unsigned)CGROUP;
+		return learn(view, CGROUP, ask_cgroup);
+	}
+	return true;
+}
+
 const char *procview_cgroup(struct procview *view)
 {
-	return learn(view, CGROUP, ask_cgroup) ? view->cgroup : NULL;
+	return learn_cgroup(view) ? view->cgroup : NULL;
 }
 
 const struct cgroup_ids *procview_ids(struct procview *view)
 {
-	return learn(view, CGROUP, ask_cgroup) ? &view->ids : NULL;
+	return learn_cgroup(view) ? &view->ids : NULL;
 }
 
 static bool ask_mount_ns(struct procview *view)

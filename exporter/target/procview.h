@@ -27,7 +27,7 @@ struct procview_stat {
 	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
 	bool kernel_thread;
 	bool ended;    /* a zombie, and none of its threads goes on */
-	bool headless; /* the first thread is a zombie, and others go on */
+	bool several;  /* threads */
 	char comm[64]; /* longer than 15 bytes for kernel threads only */
 };
 
@@ -40,7 +40,7 @@ struct procview {
 	bool leads, starved;
 	uint64_t wanted_start; /* 0: any */
 	const char *exe_name;  /* NULL: not told */
-	pid_t thread;	       /* of a headless one, the thread that is asked; else 0 */
+	pid_t thread;	       /* that is asked where the first one has ended; else 0 */
 	struct procview_stat stat;
 	pid_t tgid;
 	uid_t uid;

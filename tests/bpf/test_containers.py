@@ -14,6 +14,9 @@ from manager import Manager
 from victim import Victim, wait_until
 
 CALLS = "uprobe_function_calls_total"
+JOB = PATH + ".job"
+JOBS_COUNTED = config(target(JOB, {"symbol": "work", "exit": "none"}, process={"exe": JOB}))
+CALLS_OF_JOB = 5
 
 
 def text(**process):
@@ -26,6 +29,29 @@ def count(e):
 
 def links(e):
     return len([item for item in bpfsys.held_by(e.pid) if item[0] == "link"])
+
+
+class Job:
+    """A program that is run in a container, beside what goes on there."""
+
+    def __init__(self, container):
+        self.command = ["nsenter", "-t", str(container.first()), "-m", JOB, "1",
+                        str(CALLS_OF_JOB), "late"]
+
+    def run(self):
+        subprocess.run(self.command, input=b"\n", stdout=subprocess.DEVNULL, check=True)
+
+    def is_seen_by(self, e):
+        """It lives for long enough to be looked at."""
+        with subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+            job.stdout.readline()
+            e.settle(1)
+            wait_until(lambda: e.attached(function="work") == 1, 30)
+            before = count(e)
+            job.stdin.write(b"\n")
+            job.stdin.flush()
+            wait_until(lambda: count(e) == before + CALLS_OF_JOB, 30)
+            job.stdin.close()
 
 
 class Containers(unittest.TestCase):
@@ -62,34 +88,45 @@ class Containers(unittest.TestCase):
     def test_jobs_that_come_and_go(self):
         """Containers whose first process is nobody's business start short programs: once one has
         been seen in each, all are counted, also after looks at everyone that met none of them."""
-        job = os.path.join(os.path.dirname(PATH), "job")
         with Image() as image, contextlib.ExitStack() as stack:
-            os.link(image.folder + PATH, image.folder + job)
+            os.link(image.folder + PATH, image.folder + JOB)
             containers = [stack.enter_context(Container(image)) for _ in range(6)]
-            commands = [["nsenter", "-t", str(container.first()), "-m", job, "1", "5", "late"]
-                        for container in containers]
-            e = stack.enter_context(Exporter(config(
-                target(job, {"symbol": "work", "exit": "none"}, process={"exe": job}))))
+            jobs = [Job(container) for container in containers]
+            e = stack.enter_context(Exporter(JOBS_COUNTED))
             before = links(e)
-            for command in commands:
-                with subprocess.Popen(command, stdin=subprocess.PIPE,
-                                      stdout=subprocess.DEVNULL) as long:
-                    wait_until(lambda: e.attached(function="work") == 1, 30)
-                    e.settle()
-                    long.stdin.close()
+            for job in jobs:
+                job.is_seen_by(e)
             for n in (1, 2, 3):
                 e.child.send_signal(1)
                 wait_until(lambda n=n: sum("reloaded" in l["msg"] for l in e.logs()) == n, 30)
                 e.settle(2)
                 now = count(e)
-                for command in commands * 5:
-                    subprocess.run(command, input=b"\n", stdout=subprocess.DEVNULL, check=True)
-                self.assertEqual(count(e), now + 5 * len(commands) * 5)
+                for job in jobs * 5:
+                    job.run()
+                self.assertEqual(count(e), now + 5 * len(jobs) * CALLS_OF_JOB)
             for container in containers:
                 container.end()
             wait_until(lambda: links(e) == before, 30)
             for container in containers:
                 wait_until(container.unmount, 30)
+
+    def test_a_job_is_replaced(self):
+        """In a container that goes on: the old file is let go of, the new one is measured."""
+        with Image() as image, Container(image) as container, Exporter(JOBS_COUNTED) as e:
+            before, job = links(e), Job(container)
+            for n in range(3):
+                shutil.copy(image.folder + PATH, container.root + JOB + ".new")
+                with open(container.root + JOB + ".new", "ab") as out:
+                    out.write(b"." * n)
+                os.rename(container.root + JOB + ".new", container.root + JOB)
+                job.is_seen_by(e)
+                now = count(e)
+                for _ in range(10):
+                    job.run()
+                self.assertEqual(count(e), now + 10 * CALLS_OF_JOB)
+                wait_until(lambda: links(e) == before + 1, 30, "the old file's links closed")
+            os.remove(container.root + JOB)
+            wait_until(lambda: links(e) == before, 30)
 
     def test_attached_where_the_file_is(self):
         """What the service manager is told is what the metric says."""

@@ -168,6 +168,17 @@ class PidLinks(PrivateLibc):
             self.assertEqual(failure(e), [])
             self.measured(e, one_more, *chosen)
 
+    def test_whose_first_thread_has_ended(self):
+        """The kernel would place nothing in it: that shows, and the others are measured."""
+        headless = self.victim(self.copy(NAME + "h", of="threads"), 1, 10, "headless")
+        well = self.select(1, 100)
+        with Exporter(self.text(process={"comm": f'"{NAME}*"'})) as e:
+            self.measured(e, well)
+            wait_until(lambda: failure(e) == ["process_not_found"], 30)
+            headless.end()
+            wait_until(lambda: not failure(e), 30)
+            self.measured(e, well)
+
     def test_seventeen_from_the_start(self):
         chosen = [self.select(1, 10) for _ in range(MOST + 1)]
         with Exporter(self.text()) as e:

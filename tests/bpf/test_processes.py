@@ -205,7 +205,7 @@ class Following(unittest.TestCase):
             e.child.send_signal(signal.SIGSTOP)
             once = victim.path("once")
             storm = [subprocess.Popen([once, "again", "8300"]) for _ in range(2)]
-            self.assertEqual([child.wait(120) for child in storm], [0, 0])
+            self.assertEqual([child.wait(600) for child in storm], [0, 0])
             with Victim("threads", 1, 10, "early", "chosen") as v:
                 e.child.send_signal(signal.SIGCONT)
                 wait_until(lambda: e.scrape().value(lost, reason="queue_full") > 0, 30)

@@ -7,6 +7,8 @@ to detach.
 import json
 import os
 import select
+import struct
+import time
 import unittest
 
 import bpfsys
@@ -53,6 +55,15 @@ class ReturnSites:
 
     def accounts(self, binary):
         return Accounts(self.exporter, PROBED[binary], target=binary)
+
+    def calls_by_second_names(self):
+        """What the kernel programs believe there is: their one variable."""
+        variables = bpfsys.borrow_map(self.exporter.pid, map_type=2, value_size=4, max_entries=1,
+                                      map_flags="0x400")  # BPF_F_MMAPABLE, and not read-only
+        try:
+            return struct.unpack("=I", bpfsys.map_get(variables, bytes(4), 4))[0]
+        finally:
+            os.close(variables)
 
     def no_longer_open(self, accounts):
         now = accounts.settled()
@@ -163,6 +174,7 @@ class ReturnSites:
                 bpfsys.map_put(calls, key, bytes(8) + left[8:])  # a start of 0: is being taken
                 v.round()
                 self.assertEqual(len(bpfsys.map_keys(calls, 16)), 2)
+                self.assertEqual(self.calls_by_second_names(), 1)
                 bpfsys.map_put(calls, key, left)
                 v.round()
                 self.assertEqual(len(bpfsys.map_keys(calls, 16)), 1)
@@ -172,6 +184,35 @@ class ReturnSites:
             os.close(calls)
         self.assertEqual((leave["observed"], leave["all"]), (CALLS * 3 / 2, CALLS * 3), leave)
         self.assertEqual((leave["unwound"], leave["thread_exit"]), (CALLS * 3 / 2 - 1, 1), leave)
+        self.assertEqual(self.calls_by_second_names(), 0)
+
+    def test_a_name_is_given_back_during_a_call(self):
+        """Who was taking the old call out lets it be: what ends is the newer one."""
+        calls = bpfsys.borrow_map(self.exporter.pid, map_type=1, key_size=16, value_size=24)
+        try:
+            with Victim("blocked", 1) as v:
+                v.begin()
+                v.result()
+                [key] = bpfsys.map_keys(calls, 16)
+                since_boot_ago = struct.pack("=Q", 1) + bpfsys.map_get(calls, key, 24)[8:]
+                v.begin()
+                v.result()
+                before = self.exporter.histogram("hold", target="blocked")
+                bpfsys.map_put(calls, key, bytes(24))
+                v.begin()
+                v.result()
+                self.assertEqual(self.calls_by_second_names(), 1)
+                bpfsys.map_put(calls, key, since_boot_ago)
+                v.begin()
+                v.result()
+                now = self.exporter.histogram("hold", target="blocked")
+                self.assertEqual(now.count - before.count, 1)
+                self.assertLess(now.sum - before.sum, time.monotonic() / 2)
+                self.assertEqual(bpfsys.map_keys(calls, 16), [key])
+                bpfsys.map_delete(calls, key)
+        finally:
+            os.close(calls)
+        self.assertEqual(self.calls_by_second_names(), 0)
 
     def test_longjmp_over_several_frames(self):
         now = self.after_leaves("deep")

@@ -83,7 +83,7 @@ class Many(unittest.TestCase):
         library = victim.path("libmany1000.so")
         with Exporter(config(target(library, *names(20)), limits={"series": 15}),
                       ready=False) as e:
-            self.assertEqual(e.child.wait(30), 2)
+            self.assertEqual(e.child.wait(300), 2)
             self.assertIn("series", e.log_text())
 
     def test_few_open_files_allowed(self):

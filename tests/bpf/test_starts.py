@@ -97,7 +97,7 @@ class Starts(unittest.TestCase):
         with Exporter(counting(other, comm="shell", cmdline='"as wanted"')) as e, \
                 contextlib.ExitStack() as stack:
             slow = subprocess.Popen(
-                ["strace", "-qq", "-f", "-e", "trace=bpf", "-e", "inject=bpf:delay_enter=30000",
+                ["strace", "-qq", "-f", "-e", "trace=bpf", "-e", "inject=bpf:delay_enter=60000",
                  "-o", "/dev/null", "-p", str(e.pid)])
             try:
                 wait_until(lambda: traced(e.pid), 20)

@@ -47,7 +47,7 @@ class Demo:
             return scrape.parse(answer.read())
 
     def end(self):
-        self.said += self.child.communicate(timeout=30)[0]
+        self.said += self.child.communicate(timeout=300)[0]
         return self.child.returncode
 
     def __enter__(self):

@@ -62,8 +62,8 @@ def borrow_map(pid, **wanted):
 
 def _element(command, fd, key, value):
     key = ctypes.create_string_buffer(key, len(key)) if key else None
-    attr = struct.pack("=IIQQQ", fd, 0, ctypes.addressof(key) if key else 0,
-                       ctypes.addressof(value), 0)
+    attr = struct.pack("=IIQQQ", fd, 0, *(part and ctypes.addressof(part) or 0
+                                          for part in (key, value)), 0)
     return _libc.syscall(SYS_BPF, command, attr, len(attr)) == 0
 
 
@@ -80,6 +80,11 @@ def map_get(fd, key, value_size):
 def map_put(fd, key, value):
     if not _element(2, fd, key, ctypes.create_string_buffer(value, len(value))):
         raise OSError(ctypes.get_errno(), "bpf map update")
+
+
+def map_delete(fd, key):
+    if not _element(3, fd, key, None):
+        raise OSError(ctypes.get_errno(), "bpf map delete")
 
 
 def map_keys(fd, key_size):
