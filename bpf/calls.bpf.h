@@ -103,6 +103,8 @@ static __always_inline bool has_spares(void)
 	return *(volatile __u32 *)&spare_calls;
 }
 
+#define KEEP_TRIES 4 /* threads may begin by the same name at once: USDT pairs with `key` */
+
 /* Keep a call under one name: 0, or the error of the map. */
 static __always_inline int call_keep_as(const struct up_call_key *key, const struct up_call *call,
 					__u32 own_slot)
@@ -110,10 +112,11 @@ static __always_inline int call_keep_as(const struct up_call_key *key, const str
 	/* An int: before 6.4 the kernel leaves the upper half of what maps return undefined. */
 	int result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
 
-	if (result != -EEXIST)
-		return result;
-	call_overwrite(key, own_slot);
-	return bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
+	for (int i = 0; i < KEEP_TRIES && result == -EEXIST; i++) {
+		call_overwrite(key, own_slot);
+		result = bpf_map_update_elem(&calls, key, call, BPF_NOEXIST);
+	}
+	return result;
 }
 
 static __always_inline struct up_call_key second_name(const struct up_call_key *key)

@@ -65,6 +65,7 @@ void filters_decide(struct filters *filters, uint32_t number, struct procview *v
 	if (!on || inherited || !(filter->rule.parts & UP_RULE_EXE) ||
 	    !procview_exe_file(view, &dev, &ino))
 		return;
+	dev = filters_device(filters, view, -1, dev);
 	rule_learn_exe(&filter->found, dev, ino);
 	if (ns && ns != filters->home_ns)
 		filters_note_place(filter, ns, dev, ino);
@@ -174,7 +175,7 @@ void filters_look_at(struct filters *filters, pid_t pid, const struct up_started
 		has_group |= on; /* decisions tell it */
 		if (on || entry.itself[i])
 			filters_decide(filters, i, &view, false, on);
-		if (on && !entry.itself[i])
+		if (on && (told || !entry.itself[i]))
 			filters_check_decision(filters, i, pid);
 	}
 	if (told && told->parent)

@@ -32,6 +32,14 @@ struct filter {
 	pid_t named; /* what `pidfile` said when it was last looked at */
 };
 
+/* A device as the processes of a mount namespace see it, and as the kernel has it. */
+struct filter_device {
+	ino_t mount_ns;
+	dev_t seen, dev;
+};
+
+enum { FILTER_DEVICES = 32 };
+
 /* One of a pass' findings. */
 struct found {
 	pid_t pid;
@@ -53,6 +61,8 @@ struct filters {
 	uint32_t numbers[UP_FILTERS];
 	size_t n_matches;
 	VEC(struct found) found;
+	struct filter_device devices[FILTER_DEVICES]; /* that were asked for last */
+	size_t n_devices;			      /* so many were, since the last look at all */
 	struct passes passes;
 	time_t followed;     /* when links were last followed closely */
 	enum pass passing;   /* the kind of pass that is under way */
@@ -87,6 +97,12 @@ void filters_look_for_files(struct filters *filters, struct procview *view,
 
 /* A process that runs the program of `exe` was found in another mount namespace than ours. */
 void filters_note_place(struct filter *filter, ino_t mount_ns, dev_t dev, ino_t ino);
+
+/*
+ * The device as the kernel has it (target/mounts.h) of `fd`, which the process finds in its root,
+ * or with -1 of its executable, where stat(2) tells `seen`.
+ */
+dev_t filters_device(struct filters *filters, struct procview *view, int fd, dev_t seen);
 
 /*
  * Programs that the pass under way has met no process of are looked for where they were. 0, or

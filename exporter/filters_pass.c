@@ -134,6 +134,7 @@ void filters_pass(struct filters *filters, enum pass kind)
 	filters->passing = kind;
 	filters->is_full &= kind != PASS_ALL;
 	filters->again &= kind != PASS_ALL;
+	filters->n_devices = kind == PASS_ALL ? 0 : filters->n_devices;
 	filters->callbacks.passing(filters->callbacks.context, true);
 	bool done = run(filters);
 	filters->callbacks.passing(filters->callbacks.context, false);

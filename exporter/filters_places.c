@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -25,41 +26,61 @@ void filters_note_place(struct filter *filter, ino_t mount_ns, dev_t dev, ino_t 
 	filter->places[0] = (struct filter_place){mount_ns, dev, ino};
 }
 
+dev_t filters_device(struct filters *filters, struct procview *view, int fd, dev_t seen)
+{
+	ino_t ns = procview_mount_ns(view);
+	size_t n = filters->n_devices < FILTER_DEVICES ? filters->n_devices : FILTER_DEVICES;
+
+	if (major(seen))
+		return seen; /* no need to remember */
+	for (size_t i = 0; i < n; i++)
+		if (filters->devices[i].mount_ns == ns && filters->devices[i].seen == seen)
+			return filters->devices[i].dev;
+	dev_t dev = fd < 0 ? procview_exe_device(view, seen) : procview_file_device(view, fd, seen);
+	filters->devices[filters->n_devices++ % FILTER_DEVICES] =
+		(struct filter_device){ns, seen, dev};
+	return dev;
+}
+
 struct search {
-	struct filter *filter;
-	struct filter_place *place;
-	bool found, starved;
+	struct filters *filters;
+	const char *path;
+	const struct filter_place *known;
+	struct filter_place found; /* ino 0: nothing */
+	bool starved;
 };
 
-/* The file that a process there has at the path now, which may be a newer one. */
+/* The known file, or else the last that there was: another process may have another root. */
 static bool look_up(void *context, struct procview *view)
 {
 	struct search *search = context;
-	_cleanup_close_ int fd = residents_open_file(view, search->filter->spec->exe);
+	_cleanup_close_ int fd = residents_open_file(view, search->path);
 	struct stat st;
 
 	search->starved |= fd == -EMFILE;
-	search->found = fd >= 0 && !fstat(fd, &st);
-	if (!search->found)
-		return true; /* another process there may have another root */
-	*search->place = (struct filter_place){search->place->mount_ns, st.st_dev, st.st_ino};
-	rule_learn_exe(&search->filter->found, st.st_dev, st.st_ino);
-	return false;
+	if (fd < 0 || fstat(fd, &st))
+		return true;
+	dev_t dev = filters_device(search->filters, view, fd, st.st_dev);
+	search->found = (struct filter_place){search->known->mount_ns, dev, st.st_ino};
+	return dev != search->known->dev || st.st_ino != search->known->ino;
 }
 
 /* Places that nobody is in any more, or that have no such file, are forgotten. */
-static int look_into_places(struct filter *filter, struct residents *residents)
+static int look_into_places(struct filters *filters, struct filter *filter,
+			    struct residents *residents)
 {
 	for (size_t i = 0; i < UP_RULE_INODES && filter->places[i].mount_ns; i++) {
 		struct filter_place *place = &filter->places[i];
-		struct search search = {filter, place, false, false};
+		struct search search = {filters, filter->spec->exe, place, {0}, false};
 		if (rule_knows_exe(&filter->found, place->dev, place->ino))
 			continue; /* the pass has met it */
 		int result = residents_each(residents, place->mount_ns, look_up, &search);
 		if (result || search.starved)
 			return result ? result : -EMFILE;
-		if (!search.found)
-			place->ino = 0;
+		*place = search.found.ino ? search.found
+					  : (struct filter_place){.mount_ns = place->mount_ns};
+		if (place->ino)
+			rule_learn_exe(&filter->found, place->dev, place->ino);
 	}
 	return 0;
 }
@@ -84,7 +105,7 @@ int filters_look_into_places(struct filters *filters)
 		struct filter *filter = &filters->filter[i];
 		if (!filter->spec || filter->skipped || !filter->places[0].mount_ns)
 			continue;
-		result = look_into_places(filter, &residents);
+		result = look_into_places(filters, filter, &residents);
 		forget_places(filter);
 	}
 	residents_fini(&residents);

@@ -1,6 +1,7 @@
 /* Conditions into numbers. */
 #include "rule.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "cgroups.h"
+#include "target/mounts.h"
 #include "target/procmatch.h"
 
 /* What is to be decided of a program that is started, of the process that it is about. */
@@ -121,7 +123,7 @@ static struct rule_file look_at(const char *path)
 
 	if (stat(path, &st) || lstat(path, &link))
 		return file;
-	file.dev = st.st_dev;
+	file.seen = st.st_dev;
 	file.ino = st.st_ino;
 	file.changed = st.st_ctim;
 	file.link = link.st_ino;
@@ -129,9 +131,15 @@ static struct rule_file look_at(const char *path)
 	return file;
 }
 
+static dev_t device_of(const char *path, dev_t seen)
+{
+	return mounts_device((struct mounts_file){AT_FDCWD, path},
+			     (struct mounts_file){AT_FDCWD, "/proc/self/mountinfo"}, seen);
+}
+
 static bool same_file(const struct rule_file *a, const struct rule_file *b)
 {
-	return a->dev == b->dev && a->ino == b->ino;
+	return a->seen == b->seen && a->ino == b->ino;
 }
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
@@ -160,6 +168,7 @@ bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, stru
 		set_name(rule, real);
 		now.path_hash = hash_of(real);
 	}
+	now.dev = same ? file->dev : device_of(spec->exe, now.seen);
 	if (now.ino)
 		rule_learn_exe(rule, now.dev, now.ino);
 	same &= now.path_hash == file->path_hash;

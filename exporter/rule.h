@@ -24,14 +24,17 @@ void rule_set_pid(struct up_rule *rule, pid_t named);
 /* A service that is started again has a new cgroup of the same name: whether the rule changed. */
 bool rule_follow_cgroup(struct up_rule *rule, const struct spec_process *spec);
 
-/* Remember an inode that the filter's executable has, as the newest; whether it is a new one. */
+/*
+ * Remember an inode that the filter's executable has, as the newest; whether it is a new one. `dev`
+ * is as the kernel has it (target/mounts.h).
+ */
 bool rule_learn_exe(struct up_rule *rule, dev_t dev, ino_t ino);
 
 bool rule_knows_exe(const struct up_rule *rule, dev_t dev, ino_t ino);
 
 /* What the path of `exe` led to when it was last looked at; zero: nothing. */
 struct rule_file {
-	dev_t dev;
+	dev_t dev, seen; /* dev: as the kernel has it; seen: as stat(2) */
 	ino_t ino, link; /* link: of what is at the path itself */
 	struct timespec changed, link_changed;
 	uint64_t path_hash; /* of where symbolic links lead */

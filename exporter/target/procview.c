@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "target/mounts.h"
+
 /* Bits of `asked` and `known`. */
 enum {
 	STAT = 1,
@@ -287,7 +289,7 @@ static bool turn_to_thread(struct procview *view)
 	return view->thread && view->thread != before;
 }
 
-enum { TURNS = 2 }; /* the one that is asked may end meanwhile */
+enum { TURNS = 8 }; /* the one that is asked may end meanwhile */
 
 static bool learn_of_living(struct procview *view, unsigned fact, bool (*ask)(struct procview *))
 {
@@ -364,6 +366,23 @@ bool procview_exe_file(struct procview *view, dev_t *dev, ino_t *ino)
 	*dev = view->exe_dev;
 	*ino = view->exe_ino;
 	return true;
+}
+
+dev_t procview_exe_device(struct procview *view, dev_t seen)
+{
+	struct place exe = living_place_of(view, "exe"),
+		     mounts = living_place_of(view, "mountinfo");
+
+	return mounts_device((struct mounts_file){exe.folder_fd, exe.name},
+			     (struct mounts_file){mounts.folder_fd, mounts.name}, seen);
+}
+
+dev_t procview_file_device(struct procview *view, int fd, dev_t seen)
+{
+	struct place mounts = living_place_of(view, "mountinfo");
+
+	return mounts_device((struct mounts_file){fd, ""},
+			     (struct mounts_file){mounts.folder_fd, mounts.name}, seen);
 }
 
 /* ---- the arguments ---- */

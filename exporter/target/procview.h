@@ -99,6 +99,12 @@ bool procview_uid(struct procview *view, uid_t *uid);
  */
 const char *procview_exe(struct procview *view, size_t *length);
 bool procview_exe_file(struct procview *view, dev_t *dev, ino_t *ino);
+/*
+ * The device as the kernel has it (target/mounts.h) of a file that stat(2) says is on `seen`: of
+ * its executable, or of `fd`, which it finds in its root.
+ */
+dev_t procview_exe_device(struct procview *view, dev_t seen);
+dev_t procview_file_device(struct procview *view, int fd, dev_t seen);
 /* Its arguments joined by blanks, at most PROCVIEW_TEXT_BYTES; a process may overwrite them. */
 const char *procview_cmdline(struct procview *view, size_t *length);
 /* The path of its cgroup, as cgroup_path_choose() has it; and what that tells. */

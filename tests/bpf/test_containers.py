@@ -90,7 +90,7 @@ class Containers(unittest.TestCase):
         been seen in each, all are counted, also after looks at everyone that met none of them."""
         with Image() as image, contextlib.ExitStack() as stack:
             os.link(image.folder + PATH, image.folder + JOB)
-            containers = [stack.enter_context(Container(image)) for _ in range(6)]
+            containers = [stack.enter_context(Container(image, apart=n > 3)) for n in range(6)]
             jobs = [Job(container) for container in containers]
             e = stack.enter_context(Exporter(JOBS_COUNTED))
             before = links(e)

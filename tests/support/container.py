@@ -57,9 +57,12 @@ class Image:
 class Container:
     """The program of an image in namespaces of its own, on an overlay."""
 
-    def __init__(self, image, change=False, calls=100, program=None, cgroup=None):
-        """`program`: else the image's, with `calls` a round; `cgroup`: the path of one to be in."""
-        self.folder = tempfile.mkdtemp(prefix="uprobe-container-")
+    def __init__(self, image, change=False, calls=100, program=None, cgroup=None, apart=False):
+        """`program`: else the image's, with `calls` a round; `cgroup`: the path of one to be in;
+        `apart`: its own layer is on another file system than the image."""
+        self.folder, self.apart = tempfile.mkdtemp(prefix="uprobe-container-"), apart
+        if apart:
+            subprocess.run(["mount", "-t", "tmpfs", "tmpfs", self.folder], check=True)
         parts = {part: os.path.join(self.folder, part) for part in ("upper", "work", "root")}
         for part in parts.values():
             os.mkdir(part)
@@ -107,5 +110,6 @@ class Container:
             self.child.wait()
         for stream in (self.child.stdin, self.child.stdout):
             stream.close()
-        subprocess.run(["umount", "-l", self.root], stderr=subprocess.DEVNULL, check=False)
+        for mounted in [self.root] + [self.folder] * self.apart:
+            subprocess.run(["umount", "-l", mounted], stderr=subprocess.DEVNULL, check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
