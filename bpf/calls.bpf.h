@@ -56,18 +56,20 @@ static __always_inline bool is_on_own_stack(__u64 sp)
 }
 
 /*
- * Take out a call that was looked up, and that began at `start_ns`. Its exit, the same name entered
- * anew and the sweep may come at the same time: whoever turns its start to 0 has it, and for the
- * others it is not there any more. Only who has it deletes the element, and as nobody can put one
- * under a name that is in use, what is deleted is that call and none that came since.
+ * Take out a call that was looked up, and that began at `start_ns`; `is_it`: no other call can have
+ * that element and that start. Its exit, the same name entered anew and the sweep may come at the
+ * same time: whoever turns its start to 0 has it, and for the others it is not there any more. Only
+ * who has it deletes the element, and as nobody can put one under a name that is in use, what is
+ * deleted is that call and none that came since.
  */
 static __always_inline bool call_claim(const struct up_call_key *key, struct up_call *call,
-				       __u64 start_ns)
+				       __u64 start_ns, bool is_it)
 {
 	if (!start_ns || __sync_val_compare_and_swap(&call->start_ns, start_ns, 0) != start_ns)
 		return false;
 	/* It may have been taken before, and the element have become another call's. */
-	if (bpf_map_lookup_elem(&calls, key) == call && !bpf_map_delete_elem(&calls, key)) {
+	is_it = is_it || bpf_map_lookup_elem(&calls, key) == call;
+	if (is_it && !bpf_map_delete_elem(&calls, key)) {
 		if (key->probe & UP_CALL_SPARE)
 			__sync_fetch_and_add(&spare_calls, -1);
 		return true;
@@ -83,7 +85,8 @@ static __always_inline bool call_take(const struct up_call_key *key, struct up_c
 	if (!call)
 		return false;
 	*taken = *call;
-	return call_claim(key, call, taken->start_ns);
+	/* One that cannot go on elsewhere is its own thread's to take while that goes on. */
+	return call_claim(key, call, taken->start_ns, taken->on_own_stack);
 }
 
 /* What has the name of a call that begins was left without an exit. */
@@ -265,7 +268,7 @@ static __always_inline bool call_swept(const __u64 *arguments)
 				  .probe = (__u32)arguments[UP_TAKE_PROBE]};
 	struct up_call *call = bpf_map_lookup_elem(&calls, &key);
 
-	return call && call_claim(&key, call, arguments[UP_TAKE_START_NS]);
+	return call && call_claim(&key, call, arguments[UP_TAKE_START_NS], true);
 }
 
 static __always_inline void leave_word(void *map, __u32 id, enum up_abandoned reason)
