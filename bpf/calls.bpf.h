@@ -85,8 +85,9 @@ static __always_inline bool call_take(const struct up_call_key *key, struct up_c
 	if (!call)
 		return false;
 	*taken = *call;
-	/* One that cannot go on elsewhere is its own thread's to take while that goes on. */
-	return call_claim(key, call, taken->start_ns, taken->on_own_stack);
+	/* A thread's own that cannot go on elsewhere is nobody else's to take. */
+	bool own = taken->on_own_stack && taken->tid == (__u32)bpf_get_current_pid_tgid();
+	return call_claim(key, call, taken->start_ns, own);
 }
 
 /* What has the name of a call that begins was left without an exit. */

@@ -63,11 +63,10 @@ void filters_decide(struct filters *filters, uint32_t number, struct procview *v
 	if (ns && ns != filters->home_ns)
 		filters->callbacks.elsewhere(filters->callbacks.context, number, view);
 	if (!on || inherited || !(filter->rule.parts & UP_RULE_EXE) ||
-	    !procview_exe_file(view, &dev, &ino))
+	    !procview_exe_file(view, &dev, &ino) || !filters_device(filters, view, -1, dev, &dev))
 		return;
-	dev = filters_device(filters, view, -1, dev);
 	rule_learn_exe(&filter->found, dev, ino);
-	if (ns && ns != filters->home_ns)
+	if (ns && ns != filters->home_ns && !rule_is_at_path(&filter->exe, dev, ino))
 		filters_note_place(filter, ns, dev, ino);
 	if (rule_learn_exe(&filter->rule, dev, ino))
 		filters_put_rule(filters, number);
@@ -334,6 +333,7 @@ void filters_tick(struct filters *filters)
 {
 	if (!filters->pass)
 		return;
+	filters->n_devices = 0;
 	filters_heard(filters);
 	enum pass pass = wanted_pass(filters);
 	if (pass != PASS_NONE)

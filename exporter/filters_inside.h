@@ -62,7 +62,7 @@ struct filters {
 	size_t n_matches;
 	VEC(struct found) found;
 	struct filter_device devices[FILTER_DEVICES]; /* that were asked for last */
-	size_t n_devices;			      /* so many were, since the last look at all */
+	size_t n_devices;			      /* so many were, in this turn of the loop */
 	struct passes passes;
 	time_t followed;     /* when links were last followed closely */
 	enum pass passing;   /* the kind of pass that is under way */
@@ -100,9 +100,10 @@ void filters_note_place(struct filter *filter, ino_t mount_ns, dev_t dev, ino_t 
 
 /*
  * The device as the kernel has it (target/mounts.h) of `fd`, which the process finds in its root,
- * or with -1 of its executable, where stat(2) tells `seen`.
+ * or with -1 of its executable, where stat(2) tells `seen`. False when it cannot be told.
  */
-dev_t filters_device(struct filters *filters, struct procview *view, int fd, dev_t seen);
+bool filters_device(struct filters *filters, struct procview *view, int fd, dev_t seen,
+		    dev_t *device);
 
 /*
  * Programs that the pass under way has met no process of are looked for where they were. 0, or

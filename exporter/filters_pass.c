@@ -120,6 +120,7 @@ static bool run(struct filters *filters)
 	find_exes_at_paths(filters);
 	if (filters_look_into_places(filters))
 		return false;
+	find_exes_at_paths(filters); /* places may have pushed them out */
 	unlearn_exes(filters);
 	if (filters->found.n)
 		qsort(filters->found.at, filters->found.n, sizeof(*filters->found.at), by_pid);
@@ -134,7 +135,6 @@ void filters_pass(struct filters *filters, enum pass kind)
 	filters->passing = kind;
 	filters->is_full &= kind != PASS_ALL;
 	filters->again &= kind != PASS_ALL;
-	filters->n_devices = kind == PASS_ALL ? 0 : filters->n_devices;
 	filters->callbacks.passing(filters->callbacks.context, true);
 	bool done = run(filters);
 	filters->callbacks.passing(filters->callbacks.context, false);

@@ -26,20 +26,26 @@ void filters_note_place(struct filter *filter, ino_t mount_ns, dev_t dev, ino_t 
 	filter->places[0] = (struct filter_place){mount_ns, dev, ino};
 }
 
-dev_t filters_device(struct filters *filters, struct procview *view, int fd, dev_t seen)
+bool filters_device(struct filters *filters, struct procview *view, int fd, dev_t seen,
+		    dev_t *device)
 {
 	ino_t ns = procview_mount_ns(view);
 	size_t n = filters->n_devices < FILTER_DEVICES ? filters->n_devices : FILTER_DEVICES;
 
+	*device = seen;
 	if (major(seen))
-		return seen; /* no need to remember */
-	for (size_t i = 0; i < n; i++)
+		return true; /* no need to remember */
+	for (size_t i = 0; i < n; i++) {
+		*device = filters->devices[i].dev;
 		if (filters->devices[i].mount_ns == ns && filters->devices[i].seen == seen)
-			return filters->devices[i].dev;
-	dev_t dev = fd < 0 ? procview_exe_device(view, seen) : procview_file_device(view, fd, seen);
-	filters->devices[filters->n_devices++ % FILTER_DEVICES] =
-		(struct filter_device){ns, seen, dev};
-	return dev;
+			return true;
+	}
+	bool known = fd < 0 ? procview_exe_device(view, seen, device)
+			    : procview_file_device(view, fd, seen, device);
+	if (known)
+		filters->devices[filters->n_devices++ % FILTER_DEVICES] =
+			(struct filter_device){ns, seen, *device};
+	return known;
 }
 
 struct search {
@@ -56,11 +62,11 @@ static bool look_up(void *context, struct procview *view)
 	struct search *search = context;
 	_cleanup_close_ int fd = residents_open_file(view, search->path);
 	struct stat st;
+	dev_t dev;
 
 	search->starved |= fd == -EMFILE;
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0 || fstat(fd, &st) || !filters_device(search->filters, view, fd, st.st_dev, &dev))
 		return true;
-	dev_t dev = filters_device(search->filters, view, fd, st.st_dev);
 	search->found = (struct filter_place){search->known->mount_ns, dev, st.st_ino};
 	return dev != search->known->dev || st.st_ino != search->known->ino;
 }

@@ -131,10 +131,12 @@ static struct rule_file look_at(const char *path)
 	return file;
 }
 
-static dev_t device_of(const char *path, dev_t seen)
+static void find_device(const char *path, struct rule_file *file)
 {
-	return mounts_device((struct mounts_file){AT_FDCWD, path},
-			     (struct mounts_file){AT_FDCWD, "/proc/self/mountinfo"}, seen);
+	struct mounts_file mountinfo = {AT_FDCWD, "/proc/self/mountinfo"};
+
+	file->is_sure = mounts_device((struct mounts_file){AT_FDCWD, path}, mountinfo, file->seen,
+				      &file->dev);
 }
 
 static bool same_file(const struct rule_file *a, const struct rule_file *b)
@@ -168,12 +170,20 @@ bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, stru
 		set_name(rule, real);
 		now.path_hash = hash_of(real);
 	}
-	now.dev = same ? file->dev : device_of(spec->exe, now.seen);
+	now.dev = file->dev;
+	now.is_sure = file->is_sure;
+	if (!same || !now.is_sure)
+		find_device(spec->exe, &now);
 	if (now.ino)
-		rule_learn_exe(rule, now.dev, now.ino);
+		same &= !rule_learn_exe(rule, now.dev, now.ino);
 	same &= now.path_hash == file->path_hash;
 	*file = now;
 	return !same;
+}
+
+bool rule_is_at_path(const struct rule_file *file, dev_t dev, ino_t ino)
+{
+	return file->ino == ino && file->dev == dev;
 }
 
 bool rule_knows_others(const struct up_rule *rule, const struct rule_file *file)

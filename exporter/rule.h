@@ -35,6 +35,7 @@ bool rule_knows_exe(const struct up_rule *rule, dev_t dev, ino_t ino);
 /* What the path of `exe` led to when it was last looked at; zero: nothing. */
 struct rule_file {
 	dev_t dev, seen; /* dev: as the kernel has it; seen: as stat(2) */
+	bool is_sure;	 /* else `dev` is what stat(2) tells for want of better */
 	ino_t ino, link; /* link: of what is at the path itself */
 	struct timespec changed, link_changed;
 	uint64_t path_hash; /* of where symbolic links lead */
@@ -47,6 +48,8 @@ struct rule_file {
  */
 bool rule_follow_exe(struct up_rule *rule, const struct spec_process *spec, struct rule_file *file,
 		     bool closely);
+
+bool rule_is_at_path(const struct rule_file *file, dev_t dev, ino_t ino);
 
 /* Whether the rule knows inodes besides that of `file`. */
 bool rule_knows_others(const struct up_rule *rule, const struct rule_file *file);

@@ -17,7 +17,7 @@
  * What is not done at each look, since it costs: reading all of /proc where the kernel does not
  * tell who maps a file, and opening the file in a container.
  */
-enum { LOOKS_BETWEEN = 20 };
+enum { LOOKS_BETWEEN = 20, TRIES = 100 };
 
 static int by_label(const void *left, const void *right)
 {
@@ -95,8 +95,11 @@ struct mapping_state superseded_real_file(const struct attach *attach, int fd)
 {
 	struct mapping_state state = {0};
 	struct stat st;
+	int result = -EAGAIN; /* another of our threads maps something */
 
-	if (attach_look(attach, fd, &state) && !fstat(fd, &st)) {
+	for (int i = 0; i < TRIES && result == -EAGAIN; i++)
+		result = attach_look(attach, fd, &state);
+	if (result && !fstat(fd, &st)) {
 		state.dev = st.st_dev;
 		state.ino = st.st_ino;
 	}
@@ -144,7 +147,7 @@ static void set_user(struct superseded *file, struct procview *view)
 {
 	const struct procview_stat *stat = procview_stat(view);
 
-	file->user_looks = 0;
+	file->user_looks = (unsigned)view->pid; /* not all files in the same turn */
 	file->user = (struct superseded_user){0};
 	if (stat)
 		file->user = (struct superseded_user){view->pid, stat->start_ticks};

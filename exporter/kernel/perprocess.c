@@ -1,6 +1,8 @@
 /* Which processes are selected is read from the kernel programs' own map, in passes. */
 #include "kernel/perprocess.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -196,18 +198,34 @@ static void close_unselected(struct per_process *own, uint64_t now_ns)
 	}
 }
 
-/*
- * The kernel knows the process that a link is for by the memory of its first thread, and places
- * nothing when that has ended before the others.
- */
-static bool is_headless(pid_t pid)
+/* Whether a task has memory of its own; when it cannot be seen, it is taken to. */
+static bool has_memory(pid_t pid, const char *tid)
 {
 	char path[64], link;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	if (readlink(path, &link, 1) >= 0 || errno != ENOENT)
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/exe", (int)pid, tid);
+	return readlink(path, &link, 1) >= 0 || (errno != ENOENT && errno != ESRCH);
+}
+
+/*
+ * The kernel knows the process that a link is for by the memory of its first thread, and places
+ * nothing when that has ended before the others. When all have, the process is about to end.
+ */
+static bool is_headless(pid_t pid)
+{
+	char path[64], first[16];
+	bool others = false;
+
+	snprintf(first, sizeof(first), "%d", (int)pid);
+	if (has_memory(pid, first))
 		return false;
-	return !kill(pid, 0) || errno != ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *threads = opendir(path);
+	for (struct dirent *entry; threads && !others && (entry = readdir(threads));)
+		others = isdigit((unsigned char)entry->d_name[0]) && has_memory(pid, entry->d_name);
+	if (threads)
+		closedir(threads);
+	return others;
 }
 
 static void open_chosen(const struct opened *opened, struct per_process *own,

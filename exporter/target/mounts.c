@@ -27,28 +27,40 @@ static bool mount_of(struct mounts_file file, unsigned long long *mount)
 	return true;
 }
 
-dev_t mounts_device(struct mounts_file file, struct mounts_file mountinfo, dev_t seen)
+static bool find_mount(FILE *mountinfo, unsigned long long wanted, dev_t *device)
 {
 	_cleanup_free_ char *line = NULL;
-	unsigned long long wanted, mount;
+	unsigned long long mount;
 	unsigned int major_number, minor_number;
 	size_t room = 0;
-	dev_t device = seen;
 
-	if (major(seen) || !mount_of(file, &wanted))
-		return seen; /* block devices are what they seem */
-	int fd = openat(mountinfo.fd, mountinfo.name, O_RDONLY | O_CLOEXEC);
-	FILE *mounts = fd < 0 ? NULL : fdopen(fd, "r");
-	if (fd >= 0 && !mounts)
-		close(fd);
-	while (mounts && getline(&line, &room, mounts) > 0) {
+	while (getline(&line, &room, mountinfo) > 0) {
 		if (sscanf(line, "%llu %*u %u:%u ", &mount, &major_number, &minor_number) != 3 ||
 		    mount != wanted)
 			continue;
-		device = makedev(major_number, minor_number);
-		break;
+		*device = makedev(major_number, minor_number);
+		return true;
 	}
-	if (mounts)
-		fclose(mounts);
-	return device;
+	return false;
+}
+
+bool mounts_device(struct mounts_file file, struct mounts_file mountinfo, dev_t seen, dev_t *device)
+{
+	unsigned long long wanted;
+
+	*device = seen;
+	if (major(seen))
+		return true; /* block devices are what they seem */
+	if (!mount_of(file, &wanted))
+		return false;
+	int fd = openat(mountinfo.fd, mountinfo.name, O_RDONLY | O_CLOEXEC);
+	FILE *mounts = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!mounts) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	bool found = find_mount(mounts, wanted, device);
+	fclose(mounts);
+	return found;
 }

@@ -6,6 +6,7 @@
 #ifndef TARGET_MOUNTS_H
 #define TARGET_MOUNTS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* A file by a folder and a name in it; or, with "", the descriptor itself. */
@@ -16,8 +17,9 @@ struct mounts_file {
 
 /*
  * Of a file that stat(2) says is on the device `seen`: `mountinfo` is that of a process which sees
- * it mounted. `seen` where it cannot be told.
+ * it mounted. False when it cannot be told.
  */
-dev_t mounts_device(struct mounts_file file, struct mounts_file mountinfo, dev_t seen);
+bool mounts_device(struct mounts_file file, struct mounts_file mountinfo, dev_t seen,
+		   dev_t *device);
 
 #endif

@@ -368,21 +368,21 @@ bool procview_exe_file(struct procview *view, dev_t *dev, ino_t *ino)
 	return true;
 }
 
-dev_t procview_exe_device(struct procview *view, dev_t seen)
+bool procview_exe_device(struct procview *view, dev_t seen, dev_t *device)
 {
 	struct place exe = living_place_of(view, "exe"),
 		     mounts = living_place_of(view, "mountinfo");
 
 	return mounts_device((struct mounts_file){exe.folder_fd, exe.name},
-			     (struct mounts_file){mounts.folder_fd, mounts.name}, seen);
+			     (struct mounts_file){mounts.folder_fd, mounts.name}, seen, device);
 }
 
-dev_t procview_file_device(struct procview *view, int fd, dev_t seen)
+bool procview_file_device(struct procview *view, int fd, dev_t seen, dev_t *device)
 {
 	struct place mounts = living_place_of(view, "mountinfo");
 
 	return mounts_device((struct mounts_file){fd, ""},
-			     (struct mounts_file){mounts.folder_fd, mounts.name}, seen);
+			     (struct mounts_file){mounts.folder_fd, mounts.name}, seen, device);
 }
 
 /* ---- the arguments ---- */

@@ -101,10 +101,10 @@ const char *procview_exe(struct procview *view, size_t *length);
 bool procview_exe_file(struct procview *view, dev_t *dev, ino_t *ino);
 /*
  * The device as the kernel has it (target/mounts.h) of a file that stat(2) says is on `seen`: of
- * its executable, or of `fd`, which it finds in its root.
+ * its executable, or of `fd`, which it finds in its root. False when it cannot be told.
  */
-dev_t procview_exe_device(struct procview *view, dev_t seen);
-dev_t procview_file_device(struct procview *view, int fd, dev_t seen);
+bool procview_exe_device(struct procview *view, dev_t seen, dev_t *device);
+bool procview_file_device(struct procview *view, int fd, dev_t seen, dev_t *device);
 /* Its arguments joined by blanks, at most PROCVIEW_TEXT_BYTES; a process may overwrite them. */
 const char *procview_cmdline(struct procview *view, size_t *length);
 /* The path of its cgroup, as cgroup_path_choose() has it; and what that tells. */

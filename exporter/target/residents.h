@@ -31,7 +31,8 @@ void residents_fini(struct residents *residents);
 
 /*
  * The regular file that a process finds at a path: a descriptor, the caller's to close; -ENOENT, or
- * -EMFILE when it cannot be told for want of something that is ours.
+ * -EMFILE when it cannot be told for want of something that is ours, or since mounts change at
+ * once.
  */
 int residents_open_file(struct procview *view, const char *path);
 

@@ -124,9 +124,9 @@ class Containers(unittest.TestCase):
                 for _ in range(10):
                     job.run()
                 self.assertEqual(count(e), now + 10 * CALLS_OF_JOB)
-                wait_until(lambda: links(e) == before + 1, 30, "the old file's links closed")
+                wait_until(lambda: links(e) == before + 1, 120, "the old file's links closed")
             os.remove(container.root + JOB)
-            wait_until(lambda: links(e) == before, 30)
+            wait_until(lambda: links(e) == before, 120)
 
     def test_attached_where_the_file_is(self):
         """What the service manager is told is what the metric says."""
