@@ -424,6 +424,14 @@ static bool ask_cgroup(struct procview *view)
 	       cgroup_path_choose(text, (size_t)n, view->cgroup, sizeof(view->cgroup), &view->ids);
 }
 
+static bool has_no_memory(const struct procview *view)
+{
+	struct place exe = place_of(view, "exe");
+	char link;
+
+	return readlinkat(exe.folder_fd, exe.name, &link, 1) < 0 && errno == ENOENT;
+}
+
 /* With version 1, a thread that has ended is in the root, where hardly any process is. */
 static bool learn_cgroup(struct procview *view)
 {
@@ -431,8 +439,9 @@ static bool learn_cgroup(struct procview *view)
 
 	if (!learn(view, CGROUP, ask_cgroup))
 		return false;
-	errno = 0;
-	if (!asked && !strcmp(view->cgroup, "/") && turn_to_thread(view)) {
+	/* Whether it has: a link costs the kernel a small part of what `stat` does. */
+	if (!asked && !strcmp(view->cgroup, "/") && !view->thread && has_no_memory(view) &&
+	    turn_to_thread(view)) {
 		view->asked &= ~(unsigned)CGROUP;
 		return learn(view, CGROUP, ask_cgroup);
 	}
