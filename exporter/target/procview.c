@@ -257,6 +257,14 @@ static bool has_memory(const struct procview *view, const char *tid)
 	return readlinkat(place.folder_fd, place.name, &link, 1) > 0;
 }
 
+/* More than one: the folder has two links more than there are (fs/proc/base.c). */
+static bool has_threads(const struct procview *view)
+{
+	struct stat st;
+
+	return stat_place(place_of(view, "task"), &st) && st.st_nlink > 3;
+}
+
 static pid_t find_thread(struct procview *view)
 {
 	int fd = open_place(view, place_of(view, "task"), O_RDONLY | O_DIRECTORY);
@@ -283,7 +291,7 @@ static bool turn_to_thread(struct procview *view)
 	bool refused = errno == EACCES || errno == EPERM;
 	pid_t before = view->thread;
 
-	if (refused || !procview_stat(view) || !view->stat.several)
+	if (refused || !has_threads(view))
 		return false;
 	view->thread = find_thread(view);
 	return view->thread && view->thread != before;
@@ -393,7 +401,7 @@ static bool ask_cmdline(struct procview *view)
 			       PROCVIEW_TEXT_BYTES);
 
 	/* Kernel threads have none, nor a thread that has ended. */
-	if (n < 0 || (n == 0 && procview_stat(view) && view->stat.several))
+	if (n < 0 || (n == 0 && has_threads(view)))
 		return false;
 	while (n > 0 && view->cmdline[n - 1] == '\0')
 		n--;
@@ -424,14 +432,6 @@ static bool ask_cgroup(struct procview *view)
 	       cgroup_path_choose(text, (size_t)n, view->cgroup, sizeof(view->cgroup), &view->ids);
 }
 
-static bool has_no_memory(const struct procview *view)
-{
-	struct place exe = place_of(view, "exe");
-	char link;
-
-	return readlinkat(exe.folder_fd, exe.name, &link, 1) < 0 && errno == ENOENT;
-}
-
 /* With version 1, a thread that has ended is in the root, where hardly any process is. */
 static bool learn_cgroup(struct procview *view)
 {
@@ -439,9 +439,8 @@ static bool learn_cgroup(struct procview *view)
 
 	if (!learn(view, CGROUP, ask_cgroup))
 		return false;
-	/* Whether it has: a link costs the kernel a small part of what `stat` does. */
-	if (!asked && !strcmp(view->cgroup, "/") && !view->thread && has_no_memory(view) &&
-	    turn_to_thread(view)) {
+	errno = 0;
+	if (!asked && !strcmp(view->cgroup, "/") && turn_to_thread(view)) {
 		view->asked &= ~(unsigned)CGROUP;
 		return learn(view, CGROUP, ask_cgroup);
 	}

@@ -27,7 +27,6 @@ struct procview_stat {
 	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
 	bool kernel_thread;
 	bool ended;    /* a zombie, and none of its threads goes on */
-	bool several;  /* threads */
 	char comm[64]; /* longer than 15 bytes for kernel threads only */
 };
 

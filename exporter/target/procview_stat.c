@@ -39,8 +39,7 @@ bool procview_parse_stat(const char *text, size_t length, struct procview_stat *
 	const char *rest = close + 4;
 	stat->ppid = (pid_t)field_after(rest, 4, 4);
 	stat->kernel_thread = field_after(rest, 4, 9) & PF_KTHREAD;
-	stat->several = field_after(rest, 4, 20) > 1;
-	stat->ended = state == 'X' || (state == 'Z' && !stat->several);
+	stat->ended = state == 'X' || (state == 'Z' && field_after(rest, 4, 20) <= 1);
 	stat->start_ticks = field_after(rest, 4, 22);
 	return true;
 }
