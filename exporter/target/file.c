@@ -142,13 +142,20 @@ int file_open(struct file *file, const char *path, struct arena *arena, struct e
 	return result;
 }
 
+/* What is renamed or mounted anywhere meanwhile makes a lookup fail (openat2(2), EAGAIN). */
+enum { TRIES = 4 };
+
 int file_open_in(struct file *file, int root_fd, const char *path, struct arena *arena,
 		 struct err *err)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-	_cleanup_close_ int handle = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	int result = open_handle(file, handle, path, err);
+	int result = -EAGAIN;
 
+	for (int i = 0; i < TRIES && (result == -EAGAIN || result == -ESTALE); i++) {
+		_cleanup_close_ int handle =
+			(int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+		result = open_handle(file, handle, path, err);
+	}
 	file->path = arena_strdup(arena, path);
 	return result;
 }

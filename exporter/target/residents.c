@@ -93,22 +93,17 @@ void residents_fini(struct residents *residents)
 	vec_fini(&residents->list);
 }
 
-/* What is renamed or mounted anywhere meanwhile makes a lookup fail (openat2(2), EAGAIN). */
-enum { TRIES = 4 };
-
 int residents_open_file(struct procview *view, const char *path)
 {
 	_cleanup_close_ int root_fd = procview_root(view);
 	struct arena arena;
 	struct file file;
 	struct err err;
-	int result = -EAGAIN;
 
 	if (root_fd < 0)
 		return procview_is_starved(view) ? -EMFILE : -ENOENT;
 	arena_init(&arena);
-	for (int i = 0; i < TRIES && (result == -EAGAIN || result == -ESTALE); i++)
-		result = file_open_in(&file, root_fd, path, &arena, &err);
+	int result = file_open_in(&file, root_fd, path, &arena, &err);
 	arena_fini(&arena);
 	if (!result)
 		return file.fd;
