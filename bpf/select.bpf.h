@@ -396,8 +396,7 @@ static __always_inline void select_started(__u32 old_pid)
 		starting.group = group_of_cgroup();
 	struct dentry *mounted = BPF_CORE_READ(file, f_path.mnt, mnt_root);
 	starting.is_abroad = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum) != all->home_ns;
-	/* Another folder may have the file under the same name; and there may be more of the name.
-	 */
+	/* Another folder may have the file by this name, and there may be more of the name. */
 	starting.is_abroad |= BPF_CORE_READ(inode, i_nlink) > 1 ||
 			      mounted != BPF_CORE_READ(inode, i_sb, s_root) ||
 			      starting.name[UP_RULE_NAME - 2];

@@ -13,12 +13,14 @@ static void found(void *context, size_t at, struct procview *view, bool inherite
 	uint32_t number = filters->numbers[at];
 	struct up_selected entry;
 
-	select_find(filters->select, view->pid, &entry);
-	filters_decide(filters, number, view, inherited, true);
-	if (!inherited && !entry.itself[number])
-		filters_check_decision(filters, number, view->pid);
 	if (!inherited)
-		*vec_push(&filters->found) = (struct found){view->pid, number};
+		select_find(filters->select, view->pid, &entry);
+	filters_decide(filters, number, view, inherited, true);
+	if (inherited)
+		return;
+	if (!entry.itself[number])
+		filters_check_decision(filters, number, view->pid);
+	*vec_push(&filters->found) = (struct found){view->pid, number};
 }
 
 static int by_pid(const void *left, const void *right)

@@ -36,8 +36,7 @@ struct superseded {
 	ino_t ino;
 	struct mapping_state real; /* which file it is whatever layers it is seen through */
 	bool elsewhere;		   /* in containers; else an old version */
-	/* Elsewhere: mount namespaces that had it, the newest first, and who is known to find it.
-	 */
+	/* Elsewhere: mount namespaces that had it, the newest first, and who finds it. */
 	VEC(ino_t) namespaces;
 	struct superseded_user user; /* pid 0: nobody */
 	unsigned user_looks;

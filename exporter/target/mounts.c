@@ -2,7 +2,6 @@
 #include "target/mounts.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,11 +10,7 @@
 
 #include "base/alloc.h"
 
-#ifndef STATX_MNT_ID
-#define STATX_MNT_ID 0x1000 /* linux/stat.h, since 5.8 */
-#endif
-
-/* Since glibc 2.36 the struct has the field. */
+/* Kernels from 5.8 tell. */
 static bool mount_of(struct mounts_file file, unsigned long long *mount)
 {
 	struct statx found;
